@@ -1,0 +1,1 @@
+"""Frozen value objects shared by every other package; nothing here does I/O."""

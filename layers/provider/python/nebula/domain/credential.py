@@ -1,0 +1,66 @@
+"""A registry credential lent to a provider: the ledger row that remembers it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import AwareDatetime, Field
+
+from nebula.domain.base import StoredModel
+
+
+class CredentialState(StrEnum):
+    """Design §9: ``Active → Superseded → Retiring → Retired``."""
+
+    ACTIVE = "Active"
+    SUPERSEDED = "Superseded"
+    RETIRING = "Retiring"
+    RETIRED = "Retired"
+
+
+class CredentialKey(StoredModel):
+    """Ledger key. ``fingerprint`` is an HMAC, so it reveals neither user nor password."""
+
+    provider: str
+    account: str
+    fingerprint: str
+    generation: int = Field(ge=1)
+
+    def __str__(self) -> str:
+        """Render as ``provider/account/fingerprint/generation``, the form a claim carries."""
+        return f"{self.provider}/{self.account}/{self.fingerprint}/{self.generation}"
+
+    @classmethod
+    def parse(cls, text: str) -> CredentialKey:
+        """Read the form that ``str()`` writes; ValueError when it is anything else."""
+        provider, account, fingerprint, generation = text.split("/")
+        return cls(provider=provider, account=account, fingerprint=fingerprint, generation=int(generation))
+
+    @property
+    def object_name(self) -> str:
+        """The name the credential carries at the provider: ``nebula-<fingerprint>-<generation>``."""
+        return f"nebula-{self.fingerprint}-{self.generation}"
+
+
+class Credential(StoredModel):
+    """One row of the credentials ledger; holds no secret.
+
+    ``provider_id`` is the provider's id once created. ``sources`` are ``cluster/namespace/Secret``.
+    ``username_hint`` is the user masked for display. ``version`` guards every write.
+    """
+
+    key: CredentialKey
+    version: int = 1
+    state: CredentialState = CredentialState.ACTIVE
+    provider_id: str | None = None
+    registry: str
+    username_hint: str = ""
+    sources: tuple[str, ...] = ()
+    created_at: AwareDatetime
+    last_used_at: AwareDatetime
+    superseded_at: AwareDatetime | None = None
+    retired_at: AwareDatetime | None = None
+    expires_at: AwareDatetime | None = None
+    note: str = ""
+    revocation_announced_at: AwareDatetime | None = None
+    revocation_acknowledged_at: AwareDatetime | None = None

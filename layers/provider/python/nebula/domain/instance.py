@@ -1,0 +1,74 @@
+"""An instance: what the provider bills, as last seen there."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from enum import StrEnum
+
+from pydantic import AwareDatetime
+
+from nebula.domain.base import StoredModel
+
+
+class Mark(StoredModel):
+    """The ownership mark put on everything rented: installation, claim and attempt (design §7)."""
+
+    installation: str
+    claim_id: str
+    attempt: int
+
+
+class InstanceState(StrEnum):
+    """A provider's states folded to what the control plane acts on.
+
+    ``PENDING`` covers every state not known to be another one, so that an unknown word never ends a
+    Pod. ``TERMINATED`` means gone and no longer billed. ``EXITED`` is stopped but may still be billed.
+    """
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    EXITED = "Exited"
+    FAILED = "Failed"
+    TERMINATED = "Terminated"
+
+
+class Instance(StoredModel):
+    """One instance as the provider reports it.
+
+    ``mark`` is None for a foreign instance. ``cost_per_hour`` is USD per hour as billed now (0 when
+    stopped). ``endpoint`` is set only for a published port. ``exit_code`` is None where the provider
+    does not report one. ``preempted`` is True only when the provider says so.
+    """
+
+    id: str
+    name: str = ""
+    mark: Mark | None = None
+    state: InstanceState = InstanceState.PENDING
+    provider_state: str = ""
+    instance_type: str = ""
+    region: str = ""
+    scope: str = ""
+    cost_per_hour: Decimal | None = None
+    endpoint: str | None = None
+    exit_code: int | None = None
+    preempted: bool = False
+    created_at: AwareDatetime | None = None
+    started_at: AwareDatetime | None = None
+    message: str = ""
+
+
+class InstanceListing(StoredModel):
+    """One listing of a provider, and which of its scopes were listed to the last page.
+
+    Absence from it counts only for an instance whose scope is in ``complete_scopes``. A provider
+    without scopes uses the single scope ``""``. ``began_at`` is when the first page was asked for.
+    """
+
+    began_at: AwareDatetime
+    instances: tuple[Instance, ...] = ()
+    complete_scopes: frozenset[str] = frozenset()
+    failed_scopes: dict[str, str] = {}
+
+    def is_complete(self, scope: str = "") -> bool:
+        """Whether the scope was listed to its last page without an error."""
+        return scope in self.complete_scopes

@@ -1,0 +1,1 @@
+"""Reading and writing a cluster: a thin client, and pure builders of what is written."""

@@ -1,0 +1,1 @@
+"""The provider layer: one package per provider behind one Protocol."""

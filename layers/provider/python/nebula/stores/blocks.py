@@ -1,0 +1,49 @@
+"""The blocks ledger: what not to try for a while, shared by all Pods (design §6)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+from pydantic import AwareDatetime
+
+from nebula.domain.base import StoredModel
+
+
+class Block(StoredModel):
+    """One block. ``*`` in a part means any.
+
+    ``shape`` is ``str(Shape)``, or an accelerator type followed by ``:*`` for a block of every
+    shape of that accelerator. ``kind`` is ``blocked`` or ``rate_limited``. ``reason`` is the provider's own word.
+    """
+
+    provider: str
+    shape: str = "*"
+    capacity_type: str = "*"
+    region: str = "*"
+    kind: str = "blocked"
+    reason: str
+    code: str = ""
+    created_at: AwareDatetime
+    expires_at: AwareDatetime
+
+    @property
+    def key(self) -> str:
+        """``kind/shape/tier/region``; unique within the provider."""
+        return f"{self.kind}/{self.shape}/{self.capacity_type}/{self.region}"
+
+
+class BlockStore(Protocol):
+    """Blocks by provider. Expiry is compared here with the clock given; TTL deletes lag."""
+
+    def put(self, block: Block) -> Block:
+        """Write a block; an existing one is extended, never shortened. Returns what stands."""
+        ...
+
+    def active(self, provider: str, now: datetime) -> list[Block]:
+        """Blocks of a provider that have not expired at ``now``; a strong read."""
+        ...
+
+    def clear(self, provider: str) -> int:
+        """Remove a provider's blocks (a new key appeared); returns how many."""
+        ...

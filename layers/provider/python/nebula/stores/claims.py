@@ -1,0 +1,105 @@
+"""The claims ledger (design §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from typing import Protocol
+
+from pydantic import AwareDatetime
+
+from nebula.domain.base import StoredModel
+from nebula.domain.claim import Claim, Phase
+
+
+class ConflictError(Exception):
+    """Somebody else moved the row first; ``current`` is what stands there now (None: no row)."""
+
+    def __init__(self, message: str, current: Claim | None = None) -> None:
+        super().__init__(message)
+        self.current = current
+
+
+class BudgetExhaustedError(Exception):
+    """The NodePool's ``budgetPerHour`` does not leave room for what the claim would reserve."""
+
+
+class Budget(StoredModel):
+    """The counter row of one NodePool: USD per hour committed, guarded by ``version``."""
+
+    cluster: str
+    node_pool: str
+    committed_per_hour: Decimal = Decimal(0)
+    version: int = 0
+
+
+class DueClaim(StoredModel):
+    """What the ``due`` index tells: enough to announce, never enough to act."""
+
+    claim_id: str
+    phase: Phase
+    version: int
+    next_action_at: AwareDatetime
+    cluster: str
+    provider: str = ""
+    reason: str = ""
+
+
+class ClaimStore(Protocol):
+    """Claims and budget counters. Every read is strong unless said otherwise.
+
+    ``create`` and ``save`` adjust the NodePool's counter by the change of
+    ``claim.committed_per_hour`` in the same transaction; when it grows and ``budget_limit`` (USD/h) is
+    given, the write succeeds only within it.
+    """
+
+    def get(self, claim_id: str) -> Claim | None:
+        """The claim, or None."""
+        ...
+
+    def create(self, claim: Claim, *, budget_limit: Decimal | None = None) -> Claim:
+        """Write a new claim. ConflictError when one exists, BudgetExhaustedError over the limit."""
+        ...
+
+    def save(self, previous: Claim, claim: Claim, *, budget_limit: Decimal | None = None) -> Claim:
+        """Replace ``previous`` on condition that its phase and version still stand.
+
+        Returns the claim as written (version + 1). ConflictError (with ``current``) otherwise.
+        """
+        ...
+
+    def touch(self, due: DueClaim, next_action_at: datetime) -> bool:
+        """Move a due claim's ``next_action_at`` if it still stands as read; False when it moved.
+
+        Does not change the claim's version: an announcement is not a move.
+        """
+        ...
+
+    def live(self, cluster: str) -> Iterator[Claim]:
+        """Live claims of a cluster by the ``live`` index (eventually consistent)."""
+        ...
+
+    def any_live(self, cluster: str) -> bool:
+        """Whether the cluster has a live claim (eventually consistent)."""
+        ...
+
+    def due(self, now: datetime, limit: int = 200) -> list[DueClaim]:
+        """The oldest claims whose ``next_action_at`` has come, oldest first."""
+        ...
+
+    def find_by_instance(self, instance_id: str) -> Claim | None:
+        """The claim whose latest attempt holds the instance id, or None."""
+        ...
+
+    def find_by_credential(self, credential_key: str) -> list[Claim]:
+        """Live claims that carry the credential key."""
+        ...
+
+    def budget(self, cluster: str, node_pool: str) -> Budget:
+        """The counter of a NodePool; zero when none was written."""
+        ...
+
+    def correct_budget(self, read: Budget, committed_per_hour: Decimal) -> bool:
+        """Set the counter if its version is still the one read; False when it moved."""
+        ...

@@ -1,0 +1,40 @@
+"""The credentials ledger (design §9); holds no secret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from nebula.domain.credential import Credential, CredentialKey
+
+
+class CredentialConflictError(Exception):
+    """Somebody else moved the row first; ``current`` is what stands there now."""
+
+    def __init__(self, message: str, current: Credential | None = None) -> None:
+        super().__init__(message)
+        self.current = current
+
+
+class CredentialStore(Protocol):
+    """Rows by (provider, account, fingerprint) and generation. Reads are strong."""
+
+    def get(self, key: CredentialKey) -> Credential | None:
+        """The row, or None."""
+        ...
+
+    def latest(self, provider: str, account: str, fingerprint: str) -> Credential | None:
+        """The row of the highest generation, or None."""
+        ...
+
+    def create(self, credential: Credential) -> Credential:
+        """Write a new row; CredentialConflictError when one stands there."""
+        ...
+
+    def save(self, previous: Credential, credential: Credential) -> Credential:
+        """Replace on condition that version, state and ``last_used_at`` still stand (version + 1)."""
+        ...
+
+    def all(self, *, include_retired: bool = False) -> Iterator[Credential]:
+        """Every row, page by page; Retired ones only on request."""
+        ...

@@ -1,0 +1,1 @@
+"""Load, decide, apply: one module per thing that the control plane does."""
