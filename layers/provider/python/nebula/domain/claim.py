@@ -11,6 +11,7 @@ from pydantic import AwareDatetime, Field
 from nebula.domain.base import StoredModel
 from nebula.domain.candidate import Candidate, Shape
 from nebula.domain.instance import InstanceState, Mark
+from nebula.domain.nodepool import Failover
 
 
 class Phase(StrEnum):
@@ -105,9 +106,10 @@ class Claim(StoredModel):
     """One Pod's claim. Written only by a conditional write on (phase, version).
 
     ``reason`` and ``message`` are the last decision, as the Pod shows it. ``next_action_at`` is set
-    whenever the claim owes an action; the ``due`` index finds it. ``exclusions`` are candidate keys
-    that refused this claim for a reason of its own. ``rejections`` counts the refusals of the current
-    event chain; ``unknown_outcomes`` the calls in a row whose outcome nobody knows.
+    whenever the claim owes an action; the ``due`` index finds it. ``failover`` is the NodePool's, as
+    read at placement. ``exclusions`` are candidate keys that refused this claim for a reason of its
+    own. ``rejections`` counts the refusals of the current event chain; ``unknown_outcomes`` the calls
+    in a row whose outcome nobody knows.
     """
 
     claim_id: str
@@ -130,6 +132,7 @@ class Claim(StoredModel):
     next_action_at: AwareDatetime | None = None
     reason: str = ""
     message: str = ""
+    failover: Failover = Failover()
     exclusions: tuple[str, ...] = ()
     rejections: int = 0
     unknown_outcomes: int = 0

@@ -1,0 +1,65 @@
+"""From an instance as listed to what the claim remembers of it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from nebula.domain.claim import Attempt, Observation
+from nebula.domain.instance import Instance, InstanceListing, InstanceState
+
+#: Two listings that prove an absence must begin this far apart (design §7).
+ABSENCE_GAP = timedelta(seconds=10)
+
+_ENDED = frozenset({InstanceState.EXITED, InstanceState.FAILED, InstanceState.TERMINATED})
+
+
+def observed(before: Observation, instance: Instance, now: datetime) -> Observation:
+    """What to remember after seeing ``instance``; equal to ``before`` when nothing of it changed.
+
+    The running rate and the end are kept: providers report a cost of 0 and forget times once an
+    instance has stopped. An ended instance never becomes a running one again (terminal is sticky).
+    """
+    if before.state in _ENDED:
+        return before
+    cost = instance.cost_per_hour if instance.cost_per_hour else before.cost_per_hour
+    running_since = before.running_since
+    if running_since is None and instance.state is InstanceState.RUNNING:
+        running_since = instance.started_at or now
+    return Observation(
+        state=instance.state,
+        cost_per_hour=cost,
+        instance_type=instance.instance_type or before.instance_type,
+        region=instance.region or before.region,
+        endpoint=instance.endpoint or before.endpoint,
+        exit_code=instance.exit_code if instance.exit_code is not None else before.exit_code,
+        running_since=running_since,
+        ended_at=now if instance.state in _ENDED else None,
+        message=instance.message,
+    )
+
+
+def sighting(attempt: Attempt, listing: InstanceListing, installation: str, claim_id: str) -> Instance | None:
+    """The attempt's instance in a listing: by id, else by mark; a foreign mark never matches."""
+    for instance in listing.instances:
+        if attempt.instance_id is not None:
+            if instance.id == attempt.instance_id:
+                return instance
+            continue
+        mark = instance.mark
+        if mark is not None and (mark.installation, mark.claim_id, mark.attempt) == (
+            installation,
+            claim_id,
+            attempt.number,
+        ):
+            return instance
+    return None
+
+
+def absence_counts(attempt: Attempt, listing: InstanceListing, visibility_delay: timedelta, scope: str = "") -> bool:
+    """Whether missing from this listing says anything: complete, and begun late enough to have shown it."""
+    return listing.is_complete(scope) and listing.began_at >= attempt.lease_until + visibility_delay
+
+
+def absence_proved(attempt: Attempt, began_at: datetime) -> bool:
+    """Whether a second counting absence, begun at ``began_at``, proves that nothing is there."""
+    return attempt.absent_since is not None and began_at - attempt.absent_since >= ABSENCE_GAP

@@ -1,0 +1,73 @@
+"""Reading a claim's Pod again at act time: an event is a hint, the API server decides (design §2, §4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nebula.domain.claim import Claim
+from nebula.kubernetes.api import KubernetesApi
+from nebula.kubernetes.node import node_name, node_problems
+from nebula.kubernetes.pod import Pod
+
+
+class Standing(StrEnum):
+    """What a claim's Pod is to us now."""
+
+    READY = "Ready"
+    GONE = "Gone"
+    RELEASED = "Released"
+    OPTED_OUT = "OptedOut"
+    UNGATED = "Ungated"
+    FOREIGN_GATES = "ForeignGates"
+
+
+@dataclass(frozen=True)
+class PodReading:
+    """The Pod as read (None when gone) and what it is to us."""
+
+    standing: Standing
+    pod: Pod | None = None
+    detail: str = ""
+
+
+def read_pod(api: KubernetesApi, claim: Claim) -> PodReading:
+    """Read the claim's Pod strongly and say what it is to us.
+
+    A Pod of the same name with another uid is another Pod: ours is gone. Raises
+    ``ClusterUnavailableError`` when nobody answers: that is unknown, not gone.
+    """
+    found = api.get_pod(claim.namespace, claim.pod_name)
+    pod = Pod.from_object(found) if found is not None else None
+    if pod is None or pod.uid != claim.pod_uid:
+        return PodReading(Standing.GONE, detail="the Pod is gone")
+    if pod.deletion_timestamp is not None:
+        return PodReading(Standing.GONE, pod, "the Pod is being deleted")
+    if not pod.gated:
+        ours = pod.claim_annotation == claim.claim_id
+        return PodReading(Standing.RELEASED if ours else Standing.UNGATED, pod, "the gate is gone")
+    if not pod.enabled:
+        return PodReading(Standing.OPTED_OUT, pod, "the opt-in label was removed")
+    if pod.foreign_gates:
+        return PodReading(Standing.FOREIGN_GATES, pod, f"other gates hold the Pod: {', '.join(pod.foreign_gates)}")
+    return PodReading(Standing.READY, pod)
+
+
+def node_trouble(api: KubernetesApi, provider: str, pod: Pod) -> str:
+    """Why the Pod could not run on the provider's Node now; empty when it could.
+
+    Checked before anything is bought and again before release: a Pod that cannot bind would wait
+    beside a paid instance.
+    """
+    node = api.get_node(node_name(provider))
+    if node is None:
+        return f"Node {node_name(provider)} does not exist"
+    if not _is_ready(node):
+        return f"Node {node_name(provider)} is not Ready"
+    return "; ".join(node_problems(pod, node))
+
+
+def _is_ready(node: dict[str, object]) -> bool:
+    status = node.get("status")
+    conditions = status.get("conditions", []) if isinstance(status, dict) else []
+    return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
