@@ -25,6 +25,10 @@ class BudgetExhaustedError(Exception):
     """The NodePool's ``budgetPerHour`` does not leave room for what the claim would reserve."""
 
 
+class LedgerBusyError(Exception):
+    """Other writers held the same rows through every try of this one: nothing was written, try later."""
+
+
 class Budget(StoredModel):
     """The counter row of one NodePool: USD per hour committed, guarded by ``version``."""
 
