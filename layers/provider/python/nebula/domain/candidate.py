@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
 
@@ -71,6 +72,18 @@ class Candidate(StoredModel):
     parameters: dict[str, str] = Field(default_factory=dict)
 
     @property
+    def place(self) -> str:
+        """Where, as blocks write it: the region, and the pool's parameters if any (``any[cloud=SECURE]``)."""
+        return place_of(self.region, self.parameters)
+
+    @property
     def key(self) -> str:
-        """Stable identity for blocks and exclusions: ``provider/shape/tier/region``."""
-        return f"{self.provider}/{self.shape}/{self.capacity_type}/{self.region}"
+        """Stable identity for blocks and exclusions: ``provider/shape/tier/place``."""
+        return f"{self.provider}/{self.shape}/{self.capacity_type}/{self.place}"
+
+
+def place_of(region: str, parameters: Mapping[str, str]) -> str:
+    """The region with the parameters that narrow it: two kinds of cloud are two places."""
+    if not parameters:
+        return region
+    return f"{region}[{','.join(f'{name}={value}' for name, value in sorted(parameters.items()))}]"

@@ -1,0 +1,124 @@
+"""Blocks: what a refusal takes out of placement, for whom and for how long (design §6, §8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from nebula.domain.candidate import Candidate
+from nebula.domain.nodepool import NodePool
+from nebula.placement.verdict import Reason, Refusal
+from nebula.providers.errors import (
+    AuthenticationError,
+    BlockScope,
+    InsufficientBalanceError,
+    NoCapacityError,
+    ProviderError,
+    QuotaExceededError,
+    RateLimitedError,
+    UnsupportedAcceleratorError,
+)
+from nebula.stores.blocks import Block
+
+ANY = "*"
+CPU_ONLY = "cpu-only"
+
+PROVIDER_BLOCK = timedelta(minutes=15)
+"""How long a refused key or an empty account takes a provider out. Only a person can mend it, so each new
+failure extends the block; a new key clears it."""
+
+UNSUPPORTED_BLOCK = timedelta(minutes=10)
+"""Least time for "not offered" and "not for this account": such answers change in hours, not seconds."""
+
+LONGEST_PAUSE = timedelta(minutes=15)
+"""Most that a provider's ``Retry-After`` is believed."""
+
+WORDS: dict[type[ProviderError], str] = {
+    NoCapacityError: "NoCapacity",
+    QuotaExceededError: "QuotaExceeded",
+    UnsupportedAcceleratorError: "UnsupportedAccelerator",
+    AuthenticationError: "AuthenticationFailed",
+    InsufficientBalanceError: "InsufficientBalance",
+    RateLimitedError: "RateLimited",
+}
+
+
+def block_for(error: ProviderError, candidate: Candidate, pool: NodePool, now: datetime) -> Block | None:
+    """The shared block that an error justifies, None when it says nothing about other Pods.
+
+    Capacity and quota block exactly the shape, tier and place that were refused; an unsupported
+    accelerator blocks every count of it at that place; a refused key or an empty account blocks the
+    provider; a throttle pauses it until ``Retry-After``.
+    """
+    ttl = pool.failover.blocklist_ttl
+    word = _word(error)
+    base = Block(provider=candidate.provider, reason=word, code=error.code, created_at=now, expires_at=now + ttl)
+    if isinstance(error, RateLimitedError):
+        pause = min(max(error.retry_after, timedelta(seconds=1)), LONGEST_PAUSE)
+        return base.model_copy(update={"kind": "rate_limited", "expires_at": now + pause})
+    if error.blocks is BlockScope.PROVIDER:
+        return base.model_copy(update={"expires_at": now + max(ttl, PROVIDER_BLOCK)})
+    if error.blocks is BlockScope.ACCELERATOR:
+        accelerator = candidate.shape.accelerator or CPU_ONLY
+        return base.model_copy(
+            update={
+                "shape": f"{accelerator}:*",
+                "region": candidate.place,
+                "expires_at": now + max(ttl, UNSUPPORTED_BLOCK),
+            }
+        )
+    if error.blocks is BlockScope.CANDIDATE:
+        return base.model_copy(
+            update={
+                "shape": str(candidate.shape),
+                "capacity_type": str(candidate.capacity_type),
+                "region": candidate.place,
+            }
+        )
+    return None
+
+
+def exclusion_for(error: ProviderError, candidate: Candidate) -> str | None:
+    """The candidate key that this claim alone must avoid after the error, None when there is none."""
+    return candidate.key if error.blocks is BlockScope.CLAIM else None
+
+
+def matches(block: Block, candidate: Candidate) -> bool:
+    """Whether a block stands in a candidate's way; expiry is the caller's (``BlockStore.active``)."""
+    return (
+        block.provider == candidate.provider
+        and matches_shape(block, candidate.shape.accelerator, str(candidate.shape))
+        and block.capacity_type in {ANY, candidate.capacity_type}
+        and block.region in {ANY, candidate.place}
+    )
+
+
+def matches_shape(block: Block, accelerator: str | None, shape_name: str) -> bool:
+    """Whether a block covers a shape: any, every count of its accelerator, or exactly this one."""
+    return block.shape in {ANY, shape_name, f"{accelerator or CPU_ONLY}:*"}
+
+
+def refusal_of(blocks: Iterable[Block], now: datetime) -> Refusal | None:
+    """What matching blocks mean together: it frees when the last of them expires.
+
+    A true block is named before a mere pause. Expired ones are passed over: TTL deletes lag.
+    """
+    standing = [block for block in blocks if block.expires_at > now]
+    if not standing:
+        return None
+    named = max(standing, key=lambda block: (block.kind == "blocked", block.expires_at))
+    reason = Reason.BLOCKED if named.kind == "blocked" else Reason.RATE_LIMITED
+    detail = f"{named.reason} ({named.code})" if named.code else named.reason
+    return Refusal(reason=reason, detail=detail, frees_at=max(block.expires_at for block in standing))
+
+
+def in_the_way(blocks: Iterable[Block], offer_tier: str, place: str) -> list[Block]:
+    """Of blocks already narrowed to a provider and shape, those that cover a tier and place."""
+    return [b for b in blocks if b.capacity_type in {ANY, offer_tier} and b.region in {ANY, place}]
+
+
+def _word(error: ProviderError) -> str:
+    for kind in type(error).__mro__:
+        if kind in WORDS:
+            return WORDS[kind]
+    return type(error).__name__.removesuffix("Error")

@@ -1,0 +1,112 @@
+"""A provider's offerings, arranged so that a decision only looks things up.
+
+A warm process decides for many Pods on one price list and few shapes, so what depends only on the
+list and the shape is worked out once and kept with the list.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from nebula.domain.candidate import CapacityType, Shape
+from nebula.domain.offering import Offering
+from nebula.placement.sizing import Quote, counts_of, quote
+
+MAX_SHAPES = 256
+"""Arranged shapes that one catalogue keeps; odd requests must not fill the memory."""
+
+MAX_INSTANCE_TYPES = 10
+"""Most provider ids walked inside one create call: bounded tries, cheapest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """What one provider sells of one shape in one tier and region set, cheapest first.
+
+    ``available`` leaves out what the provider says it has none of now.
+    """
+
+    sold: tuple[Quote, ...]
+    available: tuple[Quote, ...]
+
+    def within(self, limit: Decimal | None) -> tuple[Quote, ...]:
+        """The available quotes at or under ``limit`` USD per hour, at most ``MAX_INSTANCE_TYPES``."""
+        if limit is None:
+            return self.available[:MAX_INSTANCE_TYPES]
+        count = bisect_right(self.available, limit, key=lambda offer: offer.total)
+        return self.available[: min(count, MAX_INSTANCE_TYPES)]
+
+
+@dataclass(slots=True)
+class Lineup:
+    """Everything of one catalogue that serves one shape.
+
+    ``counts`` are the accelerator counts it comes in, ascending: the exact one where it exists, then
+    larger ones (only 0 for CPU-only).
+    """
+
+    counts: tuple[int, ...]
+    tiers: frozenset[CapacityType]
+    quotes: dict[tuple[CapacityType, int], tuple[Quote, ...]]
+    _stock: dict[tuple[CapacityType, int, tuple[str, ...]], Stock] = field(default_factory=dict)
+
+    def stock(self, tier: CapacityType, count: int, regions: tuple[str, ...]) -> Stock:
+        """What is sold in a tier and in any of ``regions`` (the provider's ids; empty = anywhere)."""
+        key = (tier, count, regions)
+        found = self._stock.get(key)
+        if found is None:
+            wanted = frozenset(regions)
+            sold = tuple(offer for offer in self.quotes.get((tier, count), ()) if offer.sold_in(wanted))
+            found = Stock(sold=sold, available=tuple(offer for offer in sold if offer.available_in(wanted)))
+            self._stock[key] = found
+        return found
+
+
+class Catalogue:
+    """A provider's offerings by accelerator; immutable to its users."""
+
+    def __init__(self, offerings: Iterable[Offering]) -> None:
+        self._by_accelerator: dict[str | None, list[Offering]] = {}
+        for offering in offerings:
+            self._by_accelerator.setdefault(_canonical(offering.accelerator), []).append(offering)
+        self._lineups: dict[str, Lineup] = {}
+
+    def sells(self, accelerator: str | None) -> bool:
+        """Whether anything with this accelerator type (None: CPU-only) is on the list at all."""
+        return _canonical(accelerator) in self._by_accelerator
+
+    def similar(self, accelerator: str) -> tuple[str, ...]:
+        """Accelerator types on the list that begin with the one asked for, for a helpful refusal."""
+        wanted = accelerator.upper()
+        return tuple(sorted(name for name in self._by_accelerator if name and name.startswith(wanted)))
+
+    def lineup(self, shape: Shape, name: str) -> Lineup:
+        """What serves a shape; ``name`` is ``str(shape)``, which the caller has at hand."""
+        found = self._lineups.get(name)
+        if found is None:
+            if len(self._lineups) >= MAX_SHAPES:
+                self._lineups.clear()
+            found = _arrange(self._by_accelerator.get(_canonical(shape.accelerator), ()), shape)
+            self._lineups[name] = found
+        return found
+
+
+def _canonical(accelerator: str | None) -> str | None:
+    return accelerator.upper() if accelerator else None
+
+
+def _arrange(offerings: Sequence[Offering], shape: Shape) -> Lineup:
+    quotes: dict[tuple[CapacityType, int], list[Quote]] = {}
+    for offering in offerings:
+        for count in counts_of(offering, shape):
+            offer = quote(offering, shape, count)
+            if offer is not None:
+                quotes.setdefault((offering.capacity_type, count), []).append(offer)
+    return Lineup(
+        counts=tuple(sorted({count for _, count in quotes})),
+        tiers=frozenset(tier for tier, _ in quotes),
+        quotes={key: tuple(sorted(found, key=lambda q: (q.total, q.instance_type))) for key, found in quotes.items()},
+    )
