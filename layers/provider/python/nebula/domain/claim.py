@@ -64,6 +64,7 @@ class Attempt(StoredModel):
     """One call of ``provision``: its candidate, what came of it, and what it may cost.
 
     ``failures`` holds one line per instance type that was tried and refused inside the call.
+    ``scope`` is the provider's listing scope of the instance (an EC2 region), None while unknown.
     ``absent_since`` is when the first complete listing without it began, while *never made* or
     *lost* is being proved.
     """
@@ -74,6 +75,7 @@ class Attempt(StoredModel):
     lease_until: AwareDatetime
     outcome: AttemptOutcome = AttemptOutcome.UNKNOWN
     instance_id: str | None = None
+    scope: str | None = None
     absent_since: AwareDatetime | None = None
     delete_accepted_at: AwareDatetime | None = None
     failures: tuple[str, ...] = ()

@@ -69,6 +69,8 @@ class InstanceListing(StoredModel):
     complete_scopes: frozenset[str] = frozenset()
     failed_scopes: dict[str, str] = {}
 
-    def is_complete(self, scope: str = "") -> bool:
-        """Whether the scope was listed to its last page without an error."""
+    def is_complete(self, scope: str | None) -> bool:
+        """Whether the scope was listed to its last page without an error; None asks for every scope."""
+        if scope is None:
+            return bool(self.complete_scopes) and not self.failed_scopes
         return scope in self.complete_scopes

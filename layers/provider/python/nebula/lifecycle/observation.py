@@ -55,9 +55,9 @@ def sighting(attempt: Attempt, listing: InstanceListing, installation: str, clai
     return None
 
 
-def absence_counts(attempt: Attempt, listing: InstanceListing, visibility_delay: timedelta, scope: str = "") -> bool:
+def absence_counts(attempt: Attempt, listing: InstanceListing, visibility_delay: timedelta) -> bool:
     """Whether missing from this listing says anything: complete, and begun late enough to have shown it."""
-    return listing.is_complete(scope) and listing.began_at >= attempt.lease_until + visibility_delay
+    return listing.is_complete(attempt.scope) and listing.began_at >= attempt.lease_until + visibility_delay
 
 
 def absence_proved(attempt: Attempt, began_at: datetime) -> bool:

@@ -94,7 +94,12 @@ def created(claim: Claim, instance: Instance, now: datetime, *, keep_lease: bool
         Phase.PROVISIONED,
         now,
         attempts=with_attempt(
-            claim, outcome=AttemptOutcome.CREATED, instance_id=instance.id, lease_until=until, absent_since=None
+            claim,
+            outcome=AttemptOutcome.CREATED,
+            instance_id=instance.id,
+            scope=instance.scope,
+            lease_until=until,
+            absent_since=None,
         ),
         observation=observed(claim.observation, instance, now),
         unknown_outcomes=0,

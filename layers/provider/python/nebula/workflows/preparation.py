@@ -1,0 +1,185 @@
+"""Everything that must hold before an instance is bought, read at act time (design §4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from nebula.domain.claim import Claim, TerminationReason
+from nebula.domain.credential import CredentialKey
+from nebula.domain.nodepool import NodePool
+from nebula.domain.workload import PullCredential, Workload
+from nebula.kubernetes.api import KubernetesApi
+from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object
+from nebula.kubernetes.pod import Pod
+from nebula.kubernetes.pull_secrets import UnsupportedPullSecretError, find_pull_credential
+from nebula.kubernetes.workload import InvalidPodError, Translation, WaitingForReferenceError, translate
+from nebula.lifecycle.transitions import back_to_pending
+from nebula.providers.base import Provider, RegistryCredentials
+from nebula.providers.errors import ProviderUnconfiguredError
+from nebula.providers.naming import instance_name
+from nebula.workflows.lend import ensure_credential, forget_credential, record_credential
+from nebula.workflows.pod_checks import Standing, node_trouble, read_pod
+from nebula.workflows.pod_report import show_condition, show_event, show_rejection
+from nebula.workflows.rejection import announce_rejection
+from nebula.workflows.services import Services
+from nebula.workflows.terminate import end_claim
+
+#: How soon a claim that waits for something in its cluster is looked at again.
+WAIT = timedelta(seconds=30)
+
+
+class NotReadyError(Exception):
+    """Nothing may be bought now. ``reason`` is CamelCase; ``retry_in`` None means the Pod must change.
+
+    ``over`` ends the claim (its Pod is gone, or not ours any more); ``elsewhere`` wakes placement for
+    another candidate at once.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        message: str,
+        *,
+        pod: Pod | None = None,
+        retry_in: timedelta | None = WAIT,
+        over: bool = False,
+        elsewhere: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.pod = pod
+        self.retry_in = retry_in
+        self.over = over
+        self.elsewhere = elsewhere
+
+    def apply(self, services: Services, claim: Claim) -> Claim:
+        """Write what this means for a Placed claim; returns it as written."""
+        if self.over:
+            return end_claim(services, claim, TerminationReason.POD_DELETED, str(self))
+        now = services.clock.now()
+        moved = back_to_pending(
+            claim,
+            now,
+            reason=self.reason,
+            message=str(self),
+            next_action_at=None if self.retry_in is None else now + self.retry_in,
+            rejected=self.elsewhere,
+        )
+        written = services.claims.save(claim, moved)
+        if self.pod is not None:
+            show_rejection(services, services.clusters.get(claim.cluster), self.pod, written)
+        return announce_rejection(services, written) if self.elsewhere else written
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A Pod that may be provisioned now, translated, with the credential that pulls its image."""
+
+    api: KubernetesApi
+    pod: Pod
+    pool: NodePool
+    provider: Provider
+    workload: Workload
+    instance_name: str
+    pull: PullCredential | None
+    credential_key: CredentialKey | None
+
+    def ensure_credential(self, services: Services) -> str | None:
+        """The provider-side id of the pull credential, made there if need be; None for anonymous pulls."""
+        if self.pull is None or self.credential_key is None:
+            return None
+        return ensure_credential(services, self.provider, self.credential_key, self.pull)
+
+    def forget_credential(self, services: Services) -> None:
+        """Drop the cached id: a create that used it failed."""
+        if self.credential_key is not None:
+            forget_credential(services, self.provider, self.credential_key)
+
+    def report_rejection(self, services: Services, claim: Claim) -> None:
+        """Say on the Pod why the candidate was given up."""
+        show_rejection(services, self.api, self.pod, claim)
+
+
+def prepare(services: Services, claim: Claim) -> Preparation:
+    """Check and translate a Placed claim's Pod; the credential's row is written, nothing is bought.
+
+    Raises NotReadyError with what stands in the way, and ``ClusterUnavailableError`` when nobody answers.
+    """
+    api = services.clusters.get(claim.cluster)
+    pod = _checked_pod(api, claim)
+    pool = _pool(api, claim, pod)
+    provider = _provider(services, claim, pod)
+    trouble = node_trouble(api, provider.name, pod)
+    if trouble:
+        raise NotReadyError("NodeNotReady", trouble, pod=pod)
+    translation = _translated(api, pod, pool)
+    pull = _pull(services, api, provider, pod, translation.workload.image)
+    if translation.ignored:
+        show_event(services, api, pod, reason="Translated", message="ignored: " + ", ".join(translation.ignored))
+    return Preparation(
+        api=api,
+        pod=pod,
+        pool=pool,
+        provider=provider,
+        workload=translation.workload,
+        instance_name=instance_name(
+            claim.namespace, claim.pod_name, claim.claim_id, provider.capabilities.max_name_length
+        ),
+        pull=pull,
+        credential_key=None if pull is None else record_credential(services, provider, pull),
+    )
+
+
+def _checked_pod(api: KubernetesApi, claim: Claim) -> Pod:
+    reading = read_pod(api, claim)
+    if reading.pod is not None and reading.standing is Standing.READY:
+        return reading.pod
+    if reading.standing is Standing.FOREIGN_GATES:
+        raise NotReadyError("ForeignGates", reading.detail, pod=reading.pod)
+    raise NotReadyError(str(reading.standing), reading.detail, over=True)
+
+
+def _pool(api: KubernetesApi, claim: Claim, pod: Pod) -> NodePool:
+    found = api.get_node_pool(claim.node_pool)
+    if found is None:
+        raise NotReadyError("NodePoolNotFound", f"NodePool {claim.node_pool} does not exist", pod=pod)
+    try:
+        return node_pool_from_object(found)
+    except InvalidNodePoolError as error:
+        raise NotReadyError("InvalidNodePool", str(error), pod=pod) from None
+
+
+def _provider(services: Services, claim: Claim, pod: Pod) -> Provider:
+    name = claim.candidate.provider if claim.candidate is not None else ""
+    try:
+        return services.providers.get(name)
+    except ProviderUnconfiguredError as error:
+        raise NotReadyError("ProviderUnconfigured", str(error), pod=pod, elsewhere=True) from None
+
+
+def _translated(api: KubernetesApi, pod: Pod, pool: NodePool) -> Translation:
+    try:
+        return translate(pod, pool, api)
+    except WaitingForReferenceError as error:
+        raise NotReadyError("WaitingForReference", str(error), pod=pod) from None
+    except InvalidPodError as error:
+        raise NotReadyError(error.reason, str(error), pod=pod, retry_in=None) from None
+
+
+def _pull(services: Services, api: KubernetesApi, provider: Provider, pod: Pod, image: str) -> PullCredential | None:
+    try:
+        lookup = find_pull_credential(api, pod, image)
+    except UnsupportedPullSecretError as error:
+        raise NotReadyError("UnsupportedPullSecret", str(error), pod=pod, retry_in=None) from None
+    for warning in lookup.warnings:
+        show_event(services, api, pod, reason="FailedToRetrieveImagePullSecret", message=warning, type_="Warning")
+    if lookup.credential is not None and not isinstance(provider, RegistryCredentials):
+        message = f"{provider.name} cannot take a registry credential, and an anonymous pull would be a guess"
+        raise NotReadyError("RegistryCredentialUnsupported", message, pod=pod, elsewhere=True)
+    return lookup.credential
+
+
+def show_provisioning(services: Services, prepared: Preparation, claim: Claim) -> None:
+    """Say on the Pod that an instance is being made, when it does not follow at once."""
+    show_condition(services, prepared.api, prepared.pod, reason="Provisioning", message=claim.message)

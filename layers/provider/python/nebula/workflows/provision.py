@@ -1,0 +1,213 @@
+"""From a placed claim to an instance that exists (design §7): the only place that buys anything.
+
+Order is the whole point: checks, credential row, lease and attempt in the ledger, provider call,
+instance id in the ledger, release. A crash after any step is found by ``due`` and taken up from there.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from nebula.domain.claim import AttemptOutcome, Claim, Phase
+from nebula.domain.instance import Instance
+from nebula.lifecycle.observation import ABSENCE_GAP, absence_proved
+from nebula.lifecycle.transitions import MAX_UNKNOWN_OUTCOMES, absent, created, move, take_lease, with_attempt
+from nebula.providers.base import Provider, ProvisionRequest
+from nebula.providers.errors import ProviderError, ProviderUnavailableError
+from nebula.stores.claims import ConflictError
+from nebula.workflows.preparation import NotReadyError, Preparation, prepare, show_provisioning
+from nebula.workflows.rejection import give_up_unknown, not_sent, reject
+from nebula.workflows.release import release
+from nebula.workflows.services import Services
+from nebula.workflows.terminate import reclaim
+
+
+def provision_claim(services: Services, claim_id: str) -> Claim | None:
+    """Take a claim as far as it goes now; returns it as written, None when there is none.
+
+    Raises ``ClusterUnavailableError`` (the message comes again) and nothing for provider faults:
+    those are states. A delivery inside a live lease does nothing.
+    """
+    claim = services.claims.get(claim_id)
+    if claim is None:
+        services.telemetry.warning("no such claim", claim_id=claim_id)
+        return None
+    try:
+        return _advance(services, claim)
+    except ConflictError:
+        services.telemetry.info("claim moved meanwhile", claim_id=claim_id)
+        return services.claims.get(claim_id)
+
+
+def _advance(services: Services, claim: Claim) -> Claim:
+    if claim.phase is Phase.PLACED:
+        return _begin(services, claim)
+    if claim.phase is Phase.PROVISIONING and not _leased(claim, services.clock.now()):
+        return _recover(services, claim)
+    if claim.phase in (Phase.PROVISIONED, Phase.RELEASING) and not _leased(claim, services.clock.now()):
+        return release(services, claim)
+    return claim
+
+
+def _leased(claim: Claim, now: datetime) -> bool:
+    return claim.attempt is not None and now < claim.attempt.lease_until
+
+
+def _begin(services: Services, claim: Claim) -> Claim:
+    """Checks, then the lease, then the create."""
+    try:
+        prepared = prepare(services, claim)
+    except NotReadyError as not_ready:
+        return not_ready.apply(services, claim)
+    leased = services.claims.save(
+        claim,
+        take_lease(
+            claim,
+            services.clock.now(),
+            services.lease,
+            pod_fields_hash=prepared.pod.fields_hash(),
+            credential_key=str(prepared.credential_key) if prepared.credential_key else None,
+        ),
+    )
+    return _create(services, leased, prepared)
+
+
+def _create(services: Services, claim: Claim, prepared: Preparation) -> Claim:
+    try:
+        credential_id = prepared.ensure_credential(services)
+    except ProviderUnavailableError as error:
+        return not_sent(services, claim, error)
+    except ProviderError as error:
+        return _refused(services, claim, prepared, error)
+    request = ProvisionRequest(
+        mark=claim.mark(services.installation),
+        name=prepared.instance_name,
+        candidate=claim.attempts[-1].candidate,
+        workload=prepared.workload,
+        registry_credential_id=credential_id,
+    )
+    provider = prepared.provider
+    try:
+        instance = provider.provision(request)
+    except ProviderUnavailableError as error:
+        prepared.forget_credential(services)
+        return _after_unknown(services, claim, prepared, error)
+    except ProviderError as error:
+        prepared.forget_credential(services)
+        return _refused(services, claim, prepared, error)
+    services.telemetry.info(
+        "instance created",
+        claim_id=claim.claim_id,
+        provider=provider.name,
+        instance_id=instance.id,
+        instance_type=instance.instance_type,
+    )
+    written = _adopt(services, claim, provider, instance)
+    if written.phase is Phase.PROVISIONED:
+        show_provisioning(services, prepared, written)
+    return written
+
+
+def _refused(services: Services, claim: Claim, prepared: Preparation, error: ProviderError) -> Claim:
+    rejected = reject(services, claim, error, prepared.pool)
+    prepared.report_rejection(services, rejected)
+    return rejected
+
+
+def _after_unknown(services: Services, claim: Claim, prepared: Preparation, error: ProviderUnavailableError) -> Claim:
+    """No answer: look by mark before anything else; a positive answer is enough, a negative one is not."""
+    provider = prepared.provider
+    services.telemetry.warning("create outcome unknown", claim_id=claim.claim_id, error=str(error))
+    try:
+        instance = provider.find(claim.mark(services.installation))
+    except ProviderError:
+        instance = None
+    if instance is not None:
+        return _adopt(services, claim, provider, instance)
+    waiting = reject(services, claim, error)
+    show_provisioning(services, prepared, waiting)
+    return waiting
+
+
+def _adopt(services: Services, claim: Claim, provider: Provider, instance: Instance) -> Claim:
+    """Write the instance id before anything else is read, then release where that may follow at once."""
+    go_on = not provider.capabilities.queues
+    try:
+        provisioned = services.claims.save(claim, created(claim, instance, services.clock.now(), keep_lease=go_on))
+    except ConflictError as conflict:
+        return _lost_lease(services, claim, provider, instance, conflict.current)
+    return release(services, provisioned) if go_on else provisioned
+
+
+def _lost_lease(
+    services: Services, claim: Claim, provider: Provider, instance: Instance, current: Claim | None
+) -> Claim:
+    """Somebody moved the claim while we created: keep what the ledger still wants, end the rest.
+
+    A claim that is ending takes the id, so that its end is confirmed by id; one that already holds
+    this id is as it should be; any other has no use for the instance.
+    """
+    current = services.claims.get(claim.claim_id) if current is None else current
+    if current is None or current.attempt is None:
+        provider.terminate(instance.id)
+        return claim
+    same_attempt = current.attempt.number == claim.attempts[-1].number
+    if same_attempt and current.attempt.instance_id == instance.id and not current.attempt.confirmed_gone:
+        return current
+    if same_attempt and current.attempt.instance_id is None and not current.attempt.confirmed_gone:
+        if current.phase is Phase.PROVISIONING:
+            return _adopt(services, current, provider, instance)
+        if current.phase is Phase.TERMINATING:
+            noted = move(
+                current,
+                Phase.TERMINATING,
+                services.clock.now(),
+                attempts=with_attempt(current, outcome=AttemptOutcome.CREATED, instance_id=instance.id),
+            )
+            return reclaim(services, services.claims.save(current, noted))
+    services.telemetry.error(
+        "instance made after its lease was lost; terminating it", claim_id=claim.claim_id, instance_id=instance.id
+    )
+    provider.terminate(instance.id)
+    return current
+
+
+def _recover(services: Services, claim: Claim) -> Claim:
+    """A lease ended without a result: adopt what was made, or prove that nothing was (design §7)."""
+    attempt = claim.attempts[-1]
+    began_at = services.clock.now()
+    try:
+        provider = services.providers.get(attempt.candidate.provider)
+        instance = provider.find(claim.mark(services.installation))
+    except ProviderError as error:
+        services.telemetry.warning("cannot look for the instance", claim_id=claim.claim_id, error=str(error))
+        now = services.clock.now()
+        return services.claims.save(claim, move(claim, Phase.PROVISIONING, now, next_action_at=now + ABSENCE_GAP))
+    if instance is not None:
+        return _adopt(services, claim, provider, instance)
+    visible_from = attempt.lease_until + provider.capabilities.visibility_delay
+    if began_at < visible_from:
+        return services.claims.save(
+            claim, move(claim, Phase.PROVISIONING, began_at, next_action_at=visible_from)
+        )  # fmt: skip
+    if not absence_proved(attempt, began_at):
+        first = attempt.absent_since or began_at
+        return services.claims.save(claim, absent(claim, began_at, began_at=first, again_at=first + ABSENCE_GAP))
+    return _try_again(services, claim)
+
+
+def _try_again(services: Services, claim: Claim) -> Claim:
+    """Nothing was made: create as attempt n+1, or give the candidate up after too many silences."""
+    now = services.clock.now()
+    if claim.unknown_outcomes >= MAX_UNKNOWN_OUTCOMES:
+        return give_up_unknown(services, claim)
+    proved = move(
+        claim,
+        Phase.PLACED,
+        now,
+        attempts=with_attempt(claim, outcome=AttemptOutcome.NEVER_MADE),
+        next_action_at=now,
+        reason="NeverMade",
+        message="the last create made nothing; trying again",
+    )
+    return _begin(services, services.claims.save(claim, proved))

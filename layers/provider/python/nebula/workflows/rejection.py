@@ -1,0 +1,140 @@
+"""What a provider's error does to a claim: the table of design §8, applied.
+
+The block or pause is written before the claim moves, so that whoever sees the claim Pending also
+sees what to avoid.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from nebula.domain.claim import AttemptOutcome, Claim, Phase
+from nebula.domain.nodepool import NodePool
+from nebula.events.details import DetailType
+from nebula.lifecycle.transitions import (
+    MAX_CHAINED_REJECTIONS,
+    MAX_UNKNOWN_OUTCOMES,
+    back_to_pending,
+    outcome_unknown,
+    throttled,
+)
+from nebula.placement.blocklist import block_for
+from nebula.providers.errors import (
+    BlockScope,
+    ImagePullError,
+    InvalidWorkloadError,
+    ProviderError,
+    ProviderUnavailableError,
+    ProviderUnconfiguredError,
+    RateLimitedError,
+)
+from nebula.workflows.announce import publish_claim
+from nebula.workflows.services import Services
+
+#: How long a claim rests when its event chain is over or its event was lost.
+REDRIVE_AFTER = timedelta(seconds=30)
+
+
+def reject(services: Services, claim: Claim, error: ProviderError, pool: NodePool | None = None) -> Claim:
+    """Apply a provider's refusal of a Provisioning claim; returns the claim as written.
+
+    Raises ``ConflictError`` when somebody else moved the claim meanwhile (its Pod was deleted, say).
+    """
+    now = services.clock.now()
+    message = f"{type(error).__name__.removesuffix('Error')} from {_provider(claim)}: {error}"
+    if isinstance(error, ProviderUnavailableError):
+        return services.claims.save(claim, outcome_unknown(claim, now, message=message))
+    _write_block(services, claim, error, pool)
+    if isinstance(error, RateLimitedError):
+        return services.claims.save(claim, throttled(claim, now, until=now + error.retry_after, message=message))
+    if isinstance(error, ImagePullError | InvalidWorkloadError):
+        return services.claims.save(
+            claim,
+            back_to_pending(
+                claim,
+                now,
+                reason=type(error).__name__.removesuffix("Error"),
+                message=message,
+                next_action_at=None,
+                outcome=AttemptOutcome.REFUSED,
+                failures=error.failures,
+            ),
+        )
+    return _next_candidate(services, claim, error, message)
+
+
+def give_up_unknown(services: Services, claim: Claim) -> Claim:
+    """After too many unknown outcomes, and once nothing was made: another candidate for this claim."""
+    now = services.clock.now()
+    message = f"{_provider(claim)} did not answer {MAX_UNKNOWN_OUTCOMES} times; nothing was created"
+    moved = back_to_pending(
+        claim,
+        now,
+        reason="ProviderUnavailable",
+        message=message,
+        next_action_at=_rest(claim, now),
+        outcome=AttemptOutcome.NEVER_MADE,
+        exclude=True,
+        rejected=True,
+    )
+    return announce_rejection(services, services.claims.save(claim, moved))
+
+
+def not_sent(services: Services, claim: Claim, error: ProviderError) -> Claim:
+    """The provider went silent before the create was sent: nothing exists, the same candidate again.
+
+    After ``MAX_UNKNOWN_OUTCOMES`` silences the candidate is given up.
+    """
+    now = services.clock.now()
+    if claim.unknown_outcomes + 1 >= MAX_UNKNOWN_OUTCOMES:
+        return give_up_unknown(services, claim)
+    message = f"{_provider(claim)} did not answer before anything was asked for: {error}"
+    moved = throttled(claim, now, until=now + REDRIVE_AFTER, message=message)
+    return services.claims.save(
+        claim,
+        moved.model_copy(update={"reason": "ProviderUnavailable", "unknown_outcomes": claim.unknown_outcomes + 1}),
+    )
+
+
+def announce_rejection(services: Services, claim: Claim) -> Claim:
+    """Wake placement at once, unless this chain of events is long enough (then ``due`` goes on)."""
+    if claim.phase is Phase.PENDING and claim.rejections < MAX_CHAINED_REJECTIONS:
+        publish_claim(services, DetailType.PROVISION_REJECTED, claim)
+    return claim
+
+
+def _next_candidate(services: Services, claim: Claim, error: ProviderError, message: str) -> Claim:
+    now = services.clock.now()
+    moved = back_to_pending(
+        claim,
+        now,
+        reason=type(error).__name__.removesuffix("Error"),
+        message=message,
+        next_action_at=_rest(claim, now),
+        outcome=AttemptOutcome.REFUSED,
+        failures=error.failures,
+        exclude=error.blocks is BlockScope.CLAIM or isinstance(error, ProviderUnconfiguredError),
+        rejected=True,
+    )
+    written = services.claims.save(claim, moved)
+    services.telemetry.count("ProvisionRejections", provider=_provider(claim), reason=written.reason)
+    return announce_rejection(services, written)
+
+
+def _rest(claim: Claim, now: datetime) -> datetime:
+    return now + REDRIVE_AFTER if claim.rejections + 1 < MAX_CHAINED_REJECTIONS else now
+
+
+def _write_block(services: Services, claim: Claim, error: ProviderError, pool: NodePool | None) -> None:
+    if claim.candidate is None:
+        return
+    block = block_for(error, claim.candidate, pool, services.clock.now())
+    if block is not None:
+        services.blocks.put(block)
+        services.telemetry.warning(
+            "blocked", provider=block.provider, block=block.key, reason=block.reason, until=block.expires_at.isoformat()
+        )
+
+
+def _provider(claim: Claim) -> str:
+    return claim.candidate.provider if claim.candidate is not None else "?"

@@ -1,0 +1,139 @@
+"""Applying one assessment: block first, then the ledger, then the Pod, then whoever is to be woken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from nebula.domain.claim import Claim, Phase, TerminationReason
+from nebula.events.details import DetailType
+from nebula.kubernetes.api import ConflictError as KubernetesConflictError
+from nebula.kubernetes.api import InvalidError, KubernetesApi, NotFoundError
+from nebula.kubernetes.pod import Pod
+from nebula.kubernetes.status import status_patch
+from nebula.lifecycle.assessment import Assessment
+from nebula.lifecycle.pod_status import desired_status
+from nebula.lifecycle.transitions import terminated, terminating
+from nebula.placement.blocklist import block_for
+from nebula.providers.base import Provider
+from nebula.workflows.announce import publish_claim
+from nebula.workflows.pod_report import show_event
+from nebula.workflows.rejection import announce_rejection
+from nebula.workflows.services import Services
+
+_EVENTS = {
+    TerminationReason.INSTANCE_LOST: "InstanceLost",
+    TerminationReason.INSTANCE_FAILED: "InstanceFailed",
+    TerminationReason.PREEMPTED: "Preempted",
+    TerminationReason.START_DEADLINE: "StartDeadline",
+}
+
+
+def settle(
+    services: Services,
+    claim: Claim,
+    assessment: Assessment | None,
+    provider: Provider | None,
+    api: KubernetesApi,
+    pods: Mapping[str, Pod] | None,
+) -> Claim:
+    """Write what an assessment (None: the provider is unknown) and the Pod mean for a claim.
+
+    ``pods`` is None when the cluster is unknown: then nothing is concluded from it and nothing is
+    projected. Raises ``stores.claims.ConflictError`` when the claim moved meanwhile.
+    """
+    pod = None if pods is None else pods.get(claim.pod_uid)
+    assessment = assessment or Assessment(
+        claim, finished=claim.phase is Phase.TERMINATING and not claim.unconfirmed
+    )  # fmt: skip
+    if assessment.confirm and not _confirmed_absent(claim, provider):
+        return claim
+    assessment = _with_pod(services, claim, assessment, pod)
+    after = assessment.claim
+    if assessment.finished:
+        return _finish(services, claim, after, api, pod) if pods is not None else claim
+    if assessment.failure is not None and after.candidate is not None:
+        block = block_for(assessment.failure, after.candidate, None, services.clock.now())
+        if block is not None:
+            services.blocks.put(block)
+    if after != claim:
+        after = services.claims.save(claim, after)
+        _tell(services, claim, after, api, pod)
+    if assessment.ready:
+        publish_claim(services, DetailType.INSTANCE_READY, after)
+    if pod is not None:
+        project(services, after, api, pod)
+    return after
+
+
+def _confirmed_absent(claim: Claim, provider: Provider | None) -> bool:
+    """The last word on an absence is the provider's answer for the id itself."""
+    if provider is None or claim.instance_id is None:
+        return False
+    return provider.get(claim.instance_id) is None
+
+
+def _with_pod(services: Services, claim: Claim, assessment: Assessment, pod: Pod | None) -> Assessment:
+    """Add what the Pod itself says: a delete, or an end that it already shows."""
+    after, now = assessment.claim, services.clock.now()
+    if pod is None or after.phase in (Phase.TERMINATING, Phase.TERMINATED):
+        return assessment
+    if pod.deletion_timestamp is not None:
+        ending = terminating(after, now, why=TerminationReason.POD_DELETED, message="the Pod is being deleted")
+        return replace(assessment, claim=ending, ready=False)
+    if pod.terminal and after.phase is Phase.RELEASED:
+        ending = terminating(after, now, why=TerminationReason.POD_FINISHED, message=f"the Pod is {pod.phase}")
+        return replace(assessment, claim=ending)
+    return assessment
+
+
+def _tell(services: Services, before: Claim, after: Claim, api: KubernetesApi, pod: Pod | None) -> None:
+    if before.phase is after.phase:
+        return
+    services.telemetry.info(
+        "claim moved", claim_id=after.claim_id, was=str(before.phase), now=str(after.phase), reason=after.reason
+    )
+    if after.phase is Phase.PENDING:
+        announce_rejection(services, after)
+    reason = _EVENTS.get(after.termination_reason) if after.termination_reason is not None else None
+    if after.phase is Phase.TERMINATING and reason is not None and pod is not None:
+        show_event(services, api, pod, reason=reason, message=after.message, type_="Warning")
+    if after.phase in (Phase.TERMINATING, Phase.WITHDRAWING):
+        publish_claim(services, DetailType.CLAIM_DUE, after)
+
+
+def project(services: Services, claim: Claim, api: KubernetesApi, pod: Pod) -> None:
+    """Write the Pod's status where it differs from what the claim says it is."""
+    if not pod.containers or (pod.node_name is None and claim.phase is not Phase.TERMINATING):
+        return
+    container = pod.containers[0]
+    now = services.clock.now()
+    desired = desired_status(
+        claim,
+        now,
+        container_name=str(container.get("name", "")),
+        image=str(container.get("image", "")),
+        restart_policy=pod.restart_policy,
+    )
+    patch = None if desired is None else status_patch(pod, desired, now)
+    if patch is None:
+        return
+    try:
+        api.patch_pod_status(pod.namespace, pod.name, patch)
+    except (NotFoundError, KubernetesConflictError):
+        return
+    except InvalidError as error:
+        services.telemetry.error("pod status refused", pod=f"{pod.namespace}/{pod.name}", error=str(error))
+
+
+def _finish(services: Services, before: Claim, after: Claim, api: KubernetesApi, pod: Pod | None) -> Claim:
+    """Nothing is billed any more: the Pod's last word, then the ledger's (written last)."""
+    if pod is not None:
+        deleted = after.termination_reason is TerminationReason.POD_DELETED
+        if not deleted or pod.deletion_timestamp is not None:
+            project(services, after, api, pod)
+        if pod.deletion_timestamp is not None:
+            api.delete_pod(pod.namespace, pod.name, pod.uid)
+    written = services.claims.save(before, terminated(after, services.clock.now()))
+    services.telemetry.info("claim terminated", claim_id=after.claim_id, reason=str(after.termination_reason))
+    return written
