@@ -6,7 +6,7 @@ Details never carry a Pod's spec: it may hold secrets.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
@@ -124,3 +124,11 @@ class CredentialDetail(Detail):
     provider: str = Field(max_length=63)
     registry: str = Field(default="", max_length=400)
     reason: str = Field(default="", max_length=512)
+
+
+class ExplainDetail(Detail):
+    """A dry run: a Pod and its NodePool as objects. Goes to the function directly, never over the bus."""
+
+    detail_types: ClassVar[tuple[DetailType, ...]] = (DetailType.EXPLAIN,)
+    pod: dict[str, Any] = Field(repr=False)
+    node_pool: dict[str, Any] | None = None

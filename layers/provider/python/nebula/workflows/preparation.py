@@ -27,10 +27,12 @@ from nebula.workflows.terminate import end_claim
 
 #: How soon a claim that waits for something in its cluster is looked at again.
 WAIT = timedelta(seconds=30)
+#: How soon a Pod that must change is read again, in case the word of its change was lost.
+RECHECK = timedelta(minutes=5)
 
 
 class NotReadyError(Exception):
-    """Nothing may be bought now. ``reason`` is CamelCase; ``retry_in`` None means the Pod must change.
+    """Nothing may be bought now. ``reason`` is CamelCase; ``retry_in`` is when to look again.
 
     ``over`` ends the claim (its Pod is gone, or not ours any more); ``elsewhere`` wakes placement for
     another candidate at once.
@@ -42,7 +44,7 @@ class NotReadyError(Exception):
         message: str,
         *,
         pod: Pod | None = None,
-        retry_in: timedelta | None = WAIT,
+        retry_in: timedelta = WAIT,
         over: bool = False,
         elsewhere: bool = False,
     ) -> None:
@@ -63,7 +65,7 @@ class NotReadyError(Exception):
             now,
             reason=self.reason,
             message=str(self),
-            next_action_at=None if self.retry_in is None else now + self.retry_in,
+            next_action_at=now + self.retry_in,
             rejected=self.elsewhere,
         )
         written = services.claims.save(claim, moved)
@@ -164,14 +166,14 @@ def _translated(api: KubernetesApi, pod: Pod, pool: NodePool) -> Translation:
     except WaitingForReferenceError as error:
         raise NotReadyError("WaitingForReference", str(error), pod=pod) from None
     except InvalidPodError as error:
-        raise NotReadyError(error.reason, str(error), pod=pod, retry_in=None) from None
+        raise NotReadyError(error.reason, str(error), pod=pod, retry_in=RECHECK) from None
 
 
 def _pull(services: Services, api: KubernetesApi, provider: Provider, pod: Pod, image: str) -> PullCredential | None:
     try:
         lookup = find_pull_credential(api, pod, image)
     except UnsupportedPullSecretError as error:
-        raise NotReadyError("UnsupportedPullSecret", str(error), pod=pod, retry_in=None) from None
+        raise NotReadyError("UnsupportedPullSecret", str(error), pod=pod, retry_in=RECHECK) from None
     for warning in lookup.warnings:
         show_event(services, api, pod, reason="FailedToRetrieveImagePullSecret", message=warning, type_="Warning")
     if lookup.credential is not None and not isinstance(provider, RegistryCredentials):

@@ -15,6 +15,7 @@ from nebula.providers.base import Providers
 from nebula.stores.blocks import BlockStore
 from nebula.stores.claims import ClaimStore
 from nebula.stores.credentials import CredentialStore
+from nebula.stores.sightings import SightingStore
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Services:
     claims: ClaimStore
     blocks: BlockStore
     credentials: CredentialStore
+    sightings: SightingStore
     publisher: Publisher
     ticks: TickQueue
     clusters: Clusters

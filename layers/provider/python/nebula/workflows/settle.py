@@ -48,7 +48,7 @@ def settle(
     )  # fmt: skip
     if assessment.confirm and not _confirmed_absent(claim, provider):
         return claim
-    assessment = _with_pod(services, claim, assessment, pod)
+    assessment = _with_pod(services, assessment, pod)
     after = assessment.claim
     if assessment.finished:
         return _finish(services, claim, after, api, pod) if pods is not None else claim
@@ -73,7 +73,7 @@ def _confirmed_absent(claim: Claim, provider: Provider | None) -> bool:
     return provider.get(claim.instance_id) is None
 
 
-def _with_pod(services: Services, claim: Claim, assessment: Assessment, pod: Pod | None) -> Assessment:
+def _with_pod(services: Services, assessment: Assessment, pod: Pod | None) -> Assessment:
     """Add what the Pod itself says: a delete, or an end that it already shows."""
     after, now = assessment.claim, services.clock.now()
     if pod is None or after.phase in (Phase.TERMINATING, Phase.TERMINATED):
@@ -128,6 +128,7 @@ def project(services: Services, claim: Claim, api: KubernetesApi, pod: Pod) -> N
 
 def _finish(services: Services, before: Claim, after: Claim, api: KubernetesApi, pod: Pod | None) -> Claim:
     """Nothing is billed any more: the Pod's last word, then the ledger's (written last)."""
+    pod = pod or _unlisted(api, after)
     if pod is not None:
         deleted = after.termination_reason is TerminationReason.POD_DELETED
         if not deleted or pod.deletion_timestamp is not None:
@@ -137,3 +138,10 @@ def _finish(services: Services, before: Claim, after: Claim, api: KubernetesApi,
     written = services.claims.save(before, terminated(after, services.clock.now()))
     services.telemetry.info("claim terminated", claim_id=after.claim_id, reason=str(after.termination_reason))
     return written
+
+
+def _unlisted(api: KubernetesApi, claim: Claim) -> Pod | None:
+    """A Pod that lost its opt-in label is in no list; it still wants its last word."""
+    found = api.get_pod(claim.namespace, claim.pod_name)
+    pod = Pod.from_object(found) if found is not None else None
+    return pod if pod is not None and pod.uid == claim.pod_uid else None

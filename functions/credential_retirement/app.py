@@ -1,0 +1,44 @@
+"""Credential retirement: supersedes, retires and reports lent registry credentials (design §2, §9)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from nebula.events.batch import handle
+from nebula.events.details import CredentialDetail, DetailType, SecretDetail, TickDetail
+from nebula.events.envelope import Envelope, MalformedEventError
+from nebula.settings import RetirementSettings
+from nebula.wiring import build
+from nebula.workflows.retire import acknowledge_revocation, retire_credentials, secret_changed
+from nebula.workflows.services import Services
+
+
+@cache
+def settings() -> RetirementSettings:
+    """This function's settings, read on its first event."""
+    return RetirementSettings()
+
+
+@cache
+def services() -> Services:
+    """The edges of this function, built on its first event and kept while it is warm."""
+    return build("credential_retirement", settings())
+
+
+def handler(event: object, _context: object) -> dict[str, Any]:
+    """Take the schedule's event bare, or an SQS batch."""
+    return handle(event, _act, services().telemetry)
+
+
+def _act(envelope: Envelope) -> None:
+    if envelope.detail_type == DetailType.CREDENTIAL_RETIREMENT_SCHEDULED:
+        envelope.read(TickDetail)
+        retire_credentials(services(), settings())
+    elif envelope.detail_type == DetailType.SECRET_CHANGED:
+        secret = envelope.read(SecretDetail)
+        secret_changed(services(), secret.cluster, secret.namespace, secret.name)
+    elif envelope.detail_type == DetailType.CREDENTIAL_REVOCATION_ACKNOWLEDGED:
+        acknowledge_revocation(services(), envelope.read(CredentialDetail).credential_key)
+    else:
+        raise MalformedEventError("detail-type: not one that credential retirement is woken by")

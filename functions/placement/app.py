@@ -1,0 +1,46 @@
+"""Placement: reads a gated Pod and its NodePool, chooses a candidate or says why not (design §2, §6)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from nebula.events.batch import handle
+from nebula.events.details import ClaimDetail, DetailType, ExplainDetail, NodePoolDetail, PodDetail
+from nebula.events.envelope import Envelope, MalformedEventError, parse_envelope
+from nebula.settings import Settings
+from nebula.wiring import build
+from nebula.workflows.explain import explain_pod
+from nebula.workflows.place import node_pool_changed, place_claim, place_pod
+from nebula.workflows.services import Services
+
+_POD_EVENTS = frozenset({DetailType.POD_GATED, DetailType.POD_CHANGED})
+_CLAIM_EVENTS = frozenset({DetailType.CLAIM_DUE, DetailType.PROVISION_REJECTED})
+
+
+@cache
+def services() -> Services:
+    """The edges of this function, built on its first event and kept while it is warm."""
+    return build("placement", Settings())
+
+
+def handler(event: object, _context: object) -> dict[str, Any]:
+    """Take an SQS batch or one bare event; an ``Explain`` event answers with the candidate table."""
+    if isinstance(event, dict) and event.get("detail-type") == DetailType.EXPLAIN:
+        asked = parse_envelope(event).read(ExplainDetail)
+        return explain_pod(services(), asked.pod, asked.node_pool)
+    return handle(event, _act, services().telemetry)
+
+
+def _act(envelope: Envelope) -> None:
+    if envelope.detail_type in _POD_EVENTS:
+        pod = envelope.read(PodDetail)
+        place_pod(services(), pod.cluster, pod.namespace, pod.name, pod.uid)
+    elif envelope.detail_type in _CLAIM_EVENTS:
+        claim = envelope.read(ClaimDetail)
+        place_claim(services(), claim.claim_id, due=envelope.detail_type == DetailType.CLAIM_DUE)
+    elif envelope.detail_type == DetailType.NODEPOOL_CHANGED:
+        pool = envelope.read(NodePoolDetail)
+        node_pool_changed(services(), pool.cluster, pool.name)
+    else:
+        raise MalformedEventError("detail-type: not one that placement is woken by")

@@ -1,0 +1,45 @@
+"""Provisioning: creates, adopts, releases and gives back instances (design §2, §7)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from nebula.domain.claim import Phase
+from nebula.events.batch import handle
+from nebula.events.details import ClaimDetail, DetailType, PodDetail
+from nebula.events.envelope import Envelope, MalformedEventError
+from nebula.settings import Settings
+from nebula.wiring import build
+from nebula.workflows.interruption import INTERRUPTION_TYPES, interrupted
+from nebula.workflows.provision import provision_claim
+from nebula.workflows.services import Services
+from nebula.workflows.terminate import pod_deleted, reclaim_claim
+
+_CREATE_EVENTS = frozenset({DetailType.CLAIM_PLACED, DetailType.INSTANCE_READY, DetailType.CLAIM_DUE})
+_RECLAIM_PHASES = frozenset({Phase.WITHDRAWING, Phase.TERMINATING})
+
+
+@cache
+def services() -> Services:
+    """The edges of this function, built on its first event and kept while it is warm."""
+    return build("provisioning", Settings())
+
+
+def handler(event: object, _context: object) -> dict[str, Any]:
+    """Take an SQS batch or one bare event."""
+    return handle(event, _act, services().telemetry)
+
+
+def _act(envelope: Envelope) -> None:
+    if envelope.detail_type == DetailType.POD_DELETED:
+        pod = envelope.read(PodDetail)
+        pod_deleted(services(), pod.cluster, pod.namespace, pod.name, pod.uid)
+    elif envelope.detail_type in _CREATE_EVENTS:
+        claim = envelope.read(ClaimDetail)
+        leaving = claim.phase in _RECLAIM_PHASES
+        (reclaim_claim if leaving else provision_claim)(services(), claim.claim_id)
+    elif envelope.detail_type in INTERRUPTION_TYPES:
+        interrupted(services(), envelope)
+    else:
+        raise MalformedEventError("detail-type: not one that provisioning is woken by")

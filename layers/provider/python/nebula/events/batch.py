@@ -1,0 +1,67 @@
+"""How every handler takes its events: an SQS batch with partial failures, or one event bare."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType
+from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
+
+from nebula.events.envelope import Envelope, MalformedEventError, parse_envelope
+from nebula.observability import Telemetry
+
+#: EventBridge's own limit for one entry, https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html
+MAX_BODY = 256 * 1024
+
+
+def handle(event: object, act: Callable[[Envelope], None], telemetry: Telemetry) -> dict[str, Any]:
+    """Run ``act`` for each event; returns ``batchItemFailures`` for an SQS batch, ``{}`` for a bare event.
+
+    A record that fails is named in the answer and comes again; the others are not touched by it. A
+    malformed record is refused with the fields named and no value shown. A bare event's error rises.
+    """
+    if isinstance(event, Mapping) and "Records" in event:
+        return _batch(event, act, telemetry)
+    act(parse_envelope(event))
+    return {}
+
+
+def _batch(event: Mapping[str, Any], act: Callable[[Envelope], None], telemetry: Telemetry) -> dict[str, Any]:
+    processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
+
+    def one(record: SQSRecord) -> None:
+        try:
+            act(_read(record.body))
+        except MalformedEventError as error:
+            telemetry.error("event refused", message_id=record.message_id, problem=str(error))
+            telemetry.count("EventsRefused")
+            raise
+        except Exception as error:
+            telemetry.error("event failed", message_id=record.message_id, error=_where(error))
+            telemetry.count("EventsFailed")
+            raise
+
+    with processor(records=event["Records"], handler=one):
+        processor.process()
+    return dict(processor.response())
+
+
+def _where(error: Exception) -> str:
+    """Class and place of an unexpected error: its text might quote what it choked on."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1] if frames else None
+    return type(error).__name__ + (f" at {Path(last.filename).name}:{last.lineno}" if last else "")
+
+
+def _read(body: str) -> Envelope:
+    if len(body.encode()) > MAX_BODY:
+        raise MalformedEventError(f"event: larger than {MAX_BODY} bytes")
+    try:
+        decoded = json.loads(body)
+    except ValueError:
+        raise MalformedEventError("event: not JSON") from None
+    return parse_envelope(decoded)

@@ -1,0 +1,79 @@
+"""The virtual Nodes: beaten while claims live, removed when long unused (design §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+from nebula.kubernetes.api import KubernetesApi, KubernetesError
+from nebula.kubernetes.node import beat, node_name, remove_node
+from nebula.workflows.observe import ClusterView
+from nebula.workflows.services import Services
+
+#: A Node stays this long after the last Pod was bound to it and the last claim named it.
+IDLE_NODE = timedelta(minutes=10)
+_BEATERS = 16
+
+
+def beat_nodes(services: Services, clusters: Sequence[str], providers: Sequence[str], *, min_age: timedelta) -> bool:
+    """Beat every existing Node of these clusters in parallel; the Lease's own time is the memory.
+
+    Returns False only when every Node had been beaten less than ``min_age`` ago: somebody else did
+    this tick's work. A cluster that does not answer counts as not beaten: the look goes on.
+    """
+    jobs = [(services.clusters.get(cluster), provider) for cluster in clusters for provider in providers]
+    if not jobs:
+        return True
+    with ThreadPoolExecutor(max_workers=_BEATERS) as pool:
+        beaten = list(pool.map(lambda job: _beat(services, job[0], job[1], min_age), jobs))
+    known = [result for result in beaten if result is not None]
+    return not known or any(known)
+
+
+def _beat(services: Services, api: KubernetesApi, provider: str, min_age: timedelta) -> bool | None:
+    """Whether this call beat the Node; None where the provider has no Node in this cluster."""
+    try:
+        if api.get_lease(node_name(provider)) is None and api.get_node(node_name(provider)) is None:
+            return None
+        return beat(api, provider, services.clock.now(), min_age=min_age)
+    except KubernetesError as error:
+        services.telemetry.error("node not beaten", cluster=api.name, provider=provider, error=str(error))
+        return True
+
+
+def retire_nodes(services: Services, view: ClusterView) -> None:
+    """Remove the Nodes that no live claim names and to which no Pod was bound for ``IDLE_NODE``.
+
+    Deleting a Node makes Kubernetes end every Pod bound to it, so any bound Pod, terminal ones
+    included, keeps it. The first idle sight is remembered; a use in between forgets it.
+    """
+    if view.pods is None:
+        return
+    bound = {pod.node_name for pod in view.pods.values() if pod.node_name is not None}
+    named = {node_name(c.candidate.provider) for c in view.claims if c.candidate is not None}
+    named |= {node_name(a.candidate.provider) for c in view.claims for a in c.unconfirmed}
+    for provider in services.providers.names():
+        try:
+            _retire(services, view.api, provider, in_use=node_name(provider) in bound | named)
+        except KubernetesError as error:
+            services.telemetry.warning("node not retired", cluster=view.api.name, provider=provider, error=str(error))
+
+
+def _retire(services: Services, api: KubernetesApi, provider: str, *, in_use: bool) -> None:
+    subject = f"idle-node/{api.name}/{provider}"
+    if in_use:
+        if services.sightings.known(subject):
+            services.sightings.forget(subject)
+        return
+    if api.get_node(node_name(provider)) is None:
+        return
+    now = services.clock.now()
+    first = services.sightings.first_seen(subject, now)
+    if now - first < IDLE_NODE:
+        return
+    if api.list_pods(field_selector=f"spec.nodeName={node_name(provider)}"):
+        return
+    remove_node(api, provider)
+    services.sightings.forget(subject)
+    services.telemetry.info("node removed", cluster=api.name, provider=provider)

@@ -1,0 +1,92 @@
+"""One run of ``status_polling``: beat, look, announce; each minute the sweep and the next ticks (design §2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from nebula.providers.errors import ProviderUnconfiguredError
+from nebula.workflows.announce import announce_due
+from nebula.workflows.nodes import beat_nodes
+from nebula.workflows.observe import look
+from nebula.workflows.orphans import OrphanPolicy
+from nebula.workflows.services import Services
+from nebula.workflows.sweep import sweep
+
+#: Ticks per minute's batch: the schedule may be late by up to a minute, so they reach into the next.
+TICKS_AHEAD = 7
+#: A tick that comes this long after its time has been overtaken by a later one.
+STALE_AFTER = timedelta(seconds=60)
+#: Kept back from the function's time for what must still be written.
+RESERVE = timedelta(seconds=5)
+
+
+@dataclass(frozen=True)
+class PollReport:
+    """What a run did; ``skipped`` says why it did nothing."""
+
+    skipped: str = ""
+    handled: int = 0
+    due: int = 0
+    cut_short: bool = False
+
+
+def tick(services: Services, *, due_at: datetime | None, until: datetime) -> PollReport:
+    """A delayed tick: nothing when it is stale, or when another tick has just done its work."""
+    now = services.clock.now()
+    if due_at is not None and now - due_at > STALE_AFTER:
+        return PollReport(skipped="stale")
+    live = _live_clusters(services)
+    if not live:
+        return PollReport(skipped="no live claims")
+    if not beat_nodes(services, live, services.providers.names(), min_age=services.tick_interval * 2 / 3):
+        return PollReport(skipped="done just now")
+    return _look(services, until)
+
+
+def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> PollReport:
+    """The schedule's own run: everything a tick does, then the sweep, then the next ticks.
+
+    Each step stands alone: the sweep runs without live claims too, and the ticks are enqueued first,
+    so that a run that dies does not stop the heartbeat.
+    """
+    live = _live_clusters(services)
+    if live:
+        services.ticks.enqueue([services.tick_interval * n for n in range(1, TICKS_AHEAD + 1)])
+        beat_nodes(services, live, services.providers.names(), min_age=timedelta(0))
+    configured = _configured(services)
+    seen = look(services, until=until - RESERVE, extra_providers=configured)
+    due = announce_due(services)
+    report = sweep(services, seen, policy)
+    services.telemetry.info(
+        "swept",
+        handled=seen.handled,
+        due=due,
+        announced=report.announced,
+        ended=report.ended,
+        orphans=list(report.orphans.orphans),
+        foreign=report.orphans.foreign,
+    )
+    return PollReport(handled=seen.handled, due=due, cut_short=seen.cut_short)
+
+
+def _look(services: Services, until: datetime) -> PollReport:
+    seen = look(services, until=until - RESERVE)
+    return PollReport(handled=seen.handled, due=announce_due(services), cut_short=seen.cut_short)
+
+
+def _live_clusters(services: Services) -> list[str]:
+    return [name for name in services.clusters.names() if services.claims.any_live(name)]
+
+
+def _configured(services: Services) -> list[str]:
+    """Providers with a key; one without is named once per run, so that nobody wonders."""
+    names = []
+    for name in services.providers.names():
+        try:
+            services.providers.get(name)
+        except ProviderUnconfiguredError as error:
+            services.telemetry.info("provider skipped", provider=name, reason=str(error))
+            continue
+        names.append(name)
+    return names

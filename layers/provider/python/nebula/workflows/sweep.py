@@ -1,0 +1,108 @@
+"""Each minute: Pods against claims, claims against Pods, what is rented against both (design §7).
+
+The sweep is what makes a lost event cost a minute and nothing more. Whatever could not be listed is
+unknown, and nothing is reclaimed on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from nebula.domain.claim import Claim, Phase, TerminationReason, claim_id_for
+from nebula.events.details import DetailType, PodDetail
+from nebula.events.envelope import Event
+from nebula.kubernetes.api import KubernetesError
+from nebula.kubernetes.pod import Pod
+from nebula.lifecycle.assessment import vanished_at_once
+from nebula.stores.claims import ConflictError
+from nebula.workflows.nodes import retire_nodes
+from nebula.workflows.observe import ClusterView, Observation
+from nebula.workflows.orphans import OrphanPolicy, OrphanReport, reap_orphans
+from nebula.workflows.pod_checks import Standing, read_pod
+from nebula.workflows.services import Services
+from nebula.workflows.terminate import end_claim
+
+#: A Pod this young may have its event still on the way.
+SETTLING = timedelta(seconds=20)
+_GATED = frozenset({Phase.PENDING, Phase.PLACED, Phase.PROVISIONING, Phase.PROVISIONED, Phase.RELEASING})
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """What a sweep found: Pods announced again, claims ended, and the orphans."""
+
+    announced: int
+    ended: int
+    orphans: OrphanReport
+
+
+def sweep(services: Services, seen: Observation, policy: OrphanPolicy) -> SweepReport:
+    """Compare what a look saw; ``seen`` must list every configured provider."""
+    announced = ended = 0
+    for view in seen.clusters.values():
+        if view.pods is None:
+            continue
+        announced += _announce_pods(services, view, view.pods)
+        ended += _end_claims_without_pod(services, view, view.pods)
+        retire_nodes(services, view)
+    return SweepReport(announced, ended, reap_orphans(services, seen, policy))
+
+
+def _announce_pods(services: Services, view: ClusterView, pods: dict[str, Pod]) -> int:
+    """Gated Pods without a claim, and Pods that changed after they were found wanting."""
+    now = services.clock.now()
+    events = []
+    cluster = view.api.name
+    known = {claim.pod_uid: claim for claim in view.claims}
+    for pod in pods.values():
+        settling = pod.created_at is not None and now - pod.created_at < SETTLING
+        if not pod.gated or pod.deletion_timestamp is not None or pod.foreign_gates or settling:
+            continue
+        claim = known.get(pod.uid) or services.claims.get(claim_id_for(cluster, pod.uid))
+        if claim is None:
+            events.append(_pod_event(services, DetailType.POD_GATED, cluster, pod))
+        elif _changed_since(claim, pod):
+            events.append(_pod_event(services, DetailType.POD_CHANGED, cluster, pod))
+    if events:
+        services.publisher.publish(events)
+    return len(events)
+
+
+def _changed_since(claim: Claim, pod: Pod) -> bool:
+    waits_for_change = claim.phase is Phase.PENDING and claim.next_action_at is None
+    return waits_for_change and claim.pod_fields_hash is not None and claim.pod_fields_hash != pod.fields_hash()
+
+
+def _pod_event(services: Services, detail_type: DetailType, cluster: str, pod: Pod) -> Event:
+    detail = PodDetail(
+        cluster=cluster, namespace=pod.namespace, name=pod.name, uid=pod.uid, resource_version=pod.resource_version
+    )
+    return Event(source=services.source, detail_type=detail_type, detail=detail)
+
+
+def _end_claims_without_pod(services: Services, view: ClusterView, pods: dict[str, Pod]) -> int:
+    expected = [c for c in view.claims if c.phase not in (Phase.TERMINATING, Phase.TERMINATED)]
+    missing = [claim for claim in expected if claim.pod_uid not in pods]
+    if vanished_at_once(len(expected), len(missing)):
+        services.telemetry.error(
+            "pods vanished at once", cluster=view.api.name, missing=len(missing), of=len(expected)
+        )  # fmt: skip
+        services.telemetry.count("ClusterUnknown", cluster=view.api.name)
+        return 0
+    return sum(_end_if_gone(services, view, claim) for claim in missing)
+
+
+def _end_if_gone(services: Services, view: ClusterView, claim: Claim) -> bool:
+    """Confirm by reading the Pod itself: the list may be older than the claim."""
+    try:
+        reading = read_pod(view.api, claim)
+        if reading.standing is Standing.GONE or (reading.standing is Standing.OPTED_OUT and claim.phase in _GATED):
+            end_claim(services, claim, TerminationReason.POD_DELETED, reading.detail)
+            return True
+        services.telemetry.info("pod is not listed but there", claim_id=claim.claim_id, standing=str(reading.standing))
+    except ConflictError:
+        services.telemetry.info("claim moved meanwhile", claim_id=claim.claim_id)
+    except KubernetesError as error:
+        services.telemetry.warning("pod unknown", claim_id=claim.claim_id, error=str(error))
+    return False
