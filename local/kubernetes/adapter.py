@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import requests
 from nebula.kubernetes.client import KubernetesClient
-from nebula.kubernetes.transport import Limits, StaticToken, Transport
+from nebula.kubernetes.transport import LIMITS, StaticToken, Transport
 from pydantic import SecretStr
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
@@ -77,10 +77,8 @@ def session(emulator: Emulator) -> requests.Session:
     return made
 
 
-def client(
-    emulator: Emulator, name: str = "local", *, token: str | None = None, limits: Limits | None = None
-) -> KubernetesClient:
+def client(emulator: Emulator, name: str = "local", *, token: str | None = None) -> KubernetesClient:
     """The real client over the emulator, without sockets and without waiting between tries."""
     tokens = None if token is None else StaticToken(SecretStr(token))
-    transport = Transport(SERVER, tokens, session(emulator), limits=limits, sleep=lambda _: None)
+    transport = Transport(SERVER, tokens, session(emulator), limits=LIMITS, sleep=lambda _: None)
     return KubernetesClient(name, transport)

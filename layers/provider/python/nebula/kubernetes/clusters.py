@@ -18,10 +18,11 @@ import requests
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from nebula.clock import Clock
+from nebula.http import Limits
 from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi
 from nebula.kubernetes.client import KubernetesClient
 from nebula.kubernetes.eks import EksToken
-from nebula.kubernetes.transport import Limits, StaticToken, TokenSource, Transport, new_session
+from nebula.kubernetes.transport import LIMITS, StaticToken, TokenSource, Transport, new_session
 from nebula.parameters import Parameters
 
 SessionFactory = Callable[[str | None], requests.Session]
@@ -76,7 +77,7 @@ class ParameterClusters:
         path: str,
         clock: Clock,
         *,
-        limits: Limits | None = None,
+        limits: Limits = LIMITS,
         sessions: SessionFactory = new_session,
     ) -> None:
         self._parameters = parameters

@@ -9,17 +9,17 @@ object, and with it environment values.
 from __future__ import annotations
 
 import json
-import random
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import requests
 from pydantic import SecretStr
 from requests.adapters import HTTPAdapter
 
+from nebula import http
+from nebula.http import HttpClient, Limits, TransportError
 from nebula.kubernetes.api import (
     ClusterUnavailableError,
     ConflictError,
@@ -30,28 +30,16 @@ from nebula.kubernetes.api import (
     Object,
 )
 
-MAX_BODY_BYTES = 32 * 1024 * 1024
-_MAX_ERROR_BYTES = 64 * 1024
-_CHUNK_BYTES = 256 * 1024
-_MAX_FIELDS = 5
-_BACKOFF_SECONDS = 0.2
-_MAX_WAIT_SECONDS = 2.0
-_GONE = 410
-_RETRYABLE = frozenset({429, 500, 502, 503, 504})
+#: Of one call: seconds to connect, between two reads and in all; bytes (a page of 500 Pods is a few MiB).
+LIMITS: Final = Limits(connect=3.0, read=10.0, total=15.0, max_bytes=32 * 1024 * 1024, tries=3)
+_MAX_FIELDS: Final = 5
+_MAX_WAIT_SECONDS: Final = 2
+_TOO_MANY: Final = 429
+_GONE: Final = 410
 
 
 class ExpiredError(ClusterUnavailableError):
     """410: a continue token or a resourceVersion is older than the server's history."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long and how often one call may try. Seconds; ``tries`` counts the first one and holds for reads only."""
-
-    connect: float = 3.0
-    read: float = 10.0
-    total: float = 25.0
-    tries: int = 3
 
 
 class TokenSource(Protocol):
@@ -98,13 +86,11 @@ class ClusterAuthorityAdapter(HTTPAdapter):
 
 
 def new_session(ca_pem: str | None = None, *, pool_size: int = 16) -> requests.Session:
-    """A session without environment: no ``.netrc`` (it would replace our token), no proxies.
+    """A session that takes nothing from the environment and trusts ``ca_pem`` only, if there is one.
 
     Raises ``ssl.SSLError`` when ``ca_pem`` is no certificate.
     """
-    session = requests.Session()
-    session.trust_env = False
-    session.mount("http://", HTTPAdapter(pool_connections=2, pool_maxsize=pool_size))
+    session = http.new_session(pool_size=pool_size)
     if ca_pem is not None:
         session.mount("https://", ClusterAuthorityAdapter(ca_pem, pool_size=pool_size))
     return session
@@ -119,15 +105,13 @@ class Transport:
         tokens: TokenSource | None,
         session: requests.Session,
         *,
-        limits: Limits | None = None,
-        max_body_bytes: int = MAX_BODY_BYTES,
+        limits: Limits = LIMITS,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._server = server.rstrip("/")
         self._tokens = tokens
-        self._session = session
-        self._limits = limits or Limits()
-        self._max_body_bytes = max_body_bytes
+        self._http = HttpClient(session, limits=limits, sleep=sleep)
+        self._tries = limits.tries
         self._sleep = sleep
 
     def call(
@@ -139,78 +123,40 @@ class Transport:
         body: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
     ) -> Object:
-        """One call. Only GET is tried again; a 401 is answered once with a renewed token, whatever the verb."""
-        what = f"{method} {path}"
+        """One call. Reads are tried again; a 401 is answered once with a renewed token, whatever the verb."""
         payload = None if body is None else json.dumps(body, separators=(",", ":")).encode()
-        tries = self._limits.tries if method == "GET" else 1
-        deadline = time.monotonic() + self._limits.total
+        throttled = 0
         renewed = False
-        attempt = 1
         while True:
-            try:
-                status, headers, raw = self._send(method, path, query, payload, content_type, deadline)
-            except requests.RequestException as error:
-                if attempt >= tries or not self._pause(attempt, None, deadline):
-                    raise ClusterUnavailableError(f"{what}: {type(error).__name__}") from None
-                attempt += 1
-                continue
+            status, headers, raw = self._send(method, path, query, payload, content_type)
             if status == 401 and not renewed and self._tokens is not None and self._tokens.renew():
                 renewed = True
-                continue
-            retry_after = headers.get("Retry-After")
-            if status in _RETRYABLE and attempt < tries and self._pause(attempt, retry_after, deadline):
-                attempt += 1
-                continue
-            return _decode(what, status, raw)
+            elif status == _TOO_MANY and method == "GET" and throttled < self._tries - 1 and self._waited(headers):
+                throttled += 1
+            else:
+                return _decode(f"{method} {path}", status, raw)
 
     def _send(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        payload: bytes | None,
-        content_type: str,
-        deadline: float,
+        self, method: str, path: str, query: Mapping[str, str] | None, payload: bytes | None, content_type: str
     ) -> tuple[int, Mapping[str, str], bytes]:
         headers = {"Accept": "application/json", "User-Agent": "nebula-serverless"}
         if payload is not None:
             headers["Content-Type"] = content_type
         if self._tokens is not None:
             headers["Authorization"] = f"Bearer {self._tokens.token().get_secret_value()}"
-        with self._session.request(
-            method,
-            self._server + path,
-            params=query,
-            data=payload,
-            headers=headers,
-            timeout=(self._limits.connect, self._limits.read),
-            allow_redirects=False,
-            stream=True,
-        ) as response:
-            raw = self._read(response, deadline)
-            return response.status_code, response.headers, raw
+        try:
+            answer = self._http.send(method, self._server + path, headers=headers, params=query, body=payload)
+        except TransportError as error:
+            raise ClusterUnavailableError(str(error)) from None
+        return answer.status, answer.headers, answer.body
 
-    def _read(self, response: requests.Response, deadline: float) -> bytes:
-        limit = self._max_body_bytes if response.ok else _MAX_ERROR_BYTES
-        chunks = []
-        size = 0
-        for chunk in response.iter_content(_CHUNK_BYTES):
-            size += len(chunk)
-            if size > limit:
-                raise ClusterUnavailableError(f"answer of more than {limit} bytes")
-            if time.monotonic() > deadline:
-                raise requests.Timeout
-            chunks.append(chunk)
-        return b"".join(chunks)
-
-    def _pause(self, attempt: int, retry_after: str | None, deadline: float) -> bool:
-        """Wait before the next try; False when the server asks for more than is left or allowed."""
-        wait = _BACKOFF_SECONDS * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)  # noqa: S311 - spread, not secrecy
-        if retry_after is not None:
-            wait = max(wait, float(retry_after)) if retry_after.isascii() and retry_after.isdigit() else wait
-        if wait > _MAX_WAIT_SECONDS or time.monotonic() + wait > deadline:
+    def _waited(self, headers: Mapping[str, str]) -> bool:
+        """Wait as long as the server asks; False when that is longer than a function should sleep."""
+        text = headers.get("Retry-After", "1")
+        seconds = int(text) if text.isascii() and text.isdigit() else 1
+        if seconds > _MAX_WAIT_SECONDS:
             return False
-        self._sleep(wait)
+        self._sleep(seconds)
         return True
 
 
