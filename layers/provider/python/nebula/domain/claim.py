@@ -111,7 +111,8 @@ class Claim(StoredModel):
     whenever the claim owes an action; the ``due`` index finds it. ``failover`` is the NodePool's, as
     read at placement. ``exclusions`` are candidate keys that refused this claim for a reason of its
     own. ``rejections`` counts the refusals of the current event chain; ``unknown_outcomes`` the calls
-    in a row whose outcome nobody knows.
+    in a row whose outcome nobody knows. ``wanted_per_hour`` is set while only the budget stands in the
+    way: the USD per hour that has to be freed.
     """
 
     claim_id: str
@@ -138,6 +139,7 @@ class Claim(StoredModel):
     exclusions: tuple[str, ...] = ()
     rejections: int = 0
     unknown_outcomes: int = 0
+    wanted_per_hour: Decimal | None = None
     observation: Observation = Observation()
     released_at: AwareDatetime | None = None
     termination_reason: TerminationReason | None = None

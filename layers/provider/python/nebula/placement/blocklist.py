@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from nebula.domain.candidate import Candidate
-from nebula.domain.nodepool import NodePool
+from nebula.domain.nodepool import Failover, NodePool
 from nebula.placement.verdict import Reason, Refusal
 from nebula.providers.errors import (
     AuthenticationError,
@@ -43,14 +43,15 @@ WORDS: dict[type[ProviderError], str] = {
 }
 
 
-def block_for(error: ProviderError, candidate: Candidate, pool: NodePool, now: datetime) -> Block | None:
+def block_for(error: ProviderError, candidate: Candidate, pool: NodePool | None, now: datetime) -> Block | None:
     """The shared block that an error justifies, None when it says nothing about other Pods.
 
     Capacity and quota block exactly the shape, tier and place that were refused; an unsupported
     accelerator blocks every count of it at that place; a refused key or an empty account blocks the
-    provider; a throttle pauses it until ``Retry-After``.
+    provider; a throttle pauses it until ``Retry-After``. Without a pool (it was deleted meanwhile)
+    the default ``blocklistTTL`` holds.
     """
-    ttl = pool.failover.blocklist_ttl
+    ttl = (pool.failover if pool is not None else Failover()).blocklist_ttl
     word = _word(error)
     base = Block(provider=candidate.provider, reason=word, code=error.code, created_at=now, expires_at=now + ttl)
     if isinstance(error, RateLimitedError):

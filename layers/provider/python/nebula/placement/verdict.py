@@ -129,3 +129,12 @@ class Decision:
         """The lowest price among all candidates that are sold at all, taken or not, USD per hour."""
         prices = [v.offer.quotes[0].total for v in self.verdicts if v.offer.quotes]
         return min(prices, default=None)
+
+    def wanted_per_hour(self) -> Decimal | None:
+        """The lowest price that only the budget refused, USD per hour: what has to be freed for this Pod."""
+        prices = [
+            v.offer.quotes[0].total
+            for v in self.verdicts
+            if v.offer.refusal is not None and v.offer.refusal.reason is Reason.BUDGET_EXHAUSTED and v.offer.quotes
+        ]
+        return min(prices, default=None)
