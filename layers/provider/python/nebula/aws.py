@@ -1,0 +1,59 @@
+"""AWS clients of one process: built on first use, with explicit time-outs and bounded retries.
+
+``AWS_ENDPOINT_URL`` (and ``AWS_ENDPOINT_URL_<SERVICE>``) is honoured by boto3 itself when a client is built.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.config import Config
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_events import EventBridgeClient
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_ssm import SSMClient
+
+CONNECT_TIMEOUT_SECONDS = 2
+READ_TIMEOUT_SECONDS = 5
+MAX_ATTEMPTS = 4
+
+
+def client_config() -> Config:
+    """Time-outs and retries: at most ``MAX_ATTEMPTS`` tries, so one call ends within about half a minute."""
+    return Config(
+        connect_timeout=CONNECT_TIMEOUT_SECONDS,
+        read_timeout=READ_TIMEOUT_SECONDS,
+        retries={"mode": "standard", "total_max_attempts": MAX_ATTEMPTS},
+        tcp_keepalive=True,
+    )
+
+
+class AwsClients:
+    """The clients that the control plane uses, one of each; safe to share between threads once built."""
+
+    def __init__(self, session: boto3.session.Session | None = None) -> None:
+        self._session = session or boto3.session.Session()
+
+    @cached_property
+    def dynamodb(self) -> DynamoDBClient:
+        """Ledgers."""
+        return self._session.client("dynamodb", config=client_config())
+
+    @cached_property
+    def events(self) -> EventBridgeClient:
+        """The bus."""
+        return self._session.client("events", config=client_config())
+
+    @cached_property
+    def sqs(self) -> SQSClient:
+        """The tick queue."""
+        return self._session.client("sqs", config=client_config())
+
+    @cached_property
+    def ssm(self) -> SSMClient:
+        """Provider keys and cluster access."""
+        return self._session.client("ssm", config=client_config())

@@ -1,0 +1,62 @@
+"""The blocks ledger in DynamoDB (design §6).
+
+Table: HASH ``provider``, RANGE ``block_key`` (``kind/shape/tier/region``). ``expires_at_epoch`` (whole seconds,
+rounded up) is the table's TTL; whether a block stands is decided here from ``expires_at``, because expired rows stay
+readable for days (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/howitworks-ttl.html).
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from nebula.stores.blocks import Block
+from nebula.stores.dynamo_items import Item, from_item, to_attributes, to_item
+from nebula.stores.dynamo_reads import DynamoReader
+from nebula.stores.dynamo_writes import Condition, ConditionFailedError, DynamoWriter
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+class DynamoBlockStore:
+    """See ``BlockStore``."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+        self._reader = DynamoReader(client, table)
+        self._writer = DynamoWriter(client, table)
+
+    def put(self, block: Block) -> Block:
+        """See ``BlockStore.put``."""
+        longer = Condition(
+            "attribute_not_exists(#expires) OR #expires < :expires",
+            {"expires": "expires_at"},
+            {"expires": block.expires_at},
+        )
+        try:
+            self._writer.put(_item_of(block), longer)
+        except ConditionFailedError as failed:
+            standing = failed.standing or self._reader.get({"provider": block.provider, "block_key": block.key})
+            return block if standing is None else from_item(Block, standing)
+        return block
+
+    def active(self, provider: str, now: datetime) -> list[Block]:
+        """See ``BlockStore.active``."""
+        blocks = (from_item(Block, item) for item in self._reader.query(None, "provider", provider))
+        return [block for block in blocks if block.expires_at > now]
+
+    def clear(self, provider: str) -> int:
+        """See ``BlockStore.clear``."""
+        rows = list(self._reader.query(None, "provider", provider))
+        for row in rows:
+            key = {"provider": row["provider"], "block_key": row["block_key"]}
+            self._client.delete_item(TableName=self._table, Key=key)
+        return len(rows)
+
+
+def _item_of(block: Block) -> Item:
+    expires = math.ceil(block.expires_at.timestamp())
+    return to_item(block) | to_attributes({"block_key": block.key, "expires_at_epoch": expires})

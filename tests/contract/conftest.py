@@ -1,0 +1,65 @@
+"""Both twins of each ledger; the DynamoDB ones on moto, in process, with the template's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+from moto import mock_aws
+from nebula.aws import AwsClients
+from nebula.stores.blocks import BlockStore
+from nebula.stores.claims import ClaimStore
+from nebula.stores.credentials import CredentialStore
+from nebula.stores.dynamo_blocks import DynamoBlockStore
+from nebula.stores.dynamo_claims import DynamoClaimStore
+from nebula.stores.dynamo_credentials import DynamoCredentialStore
+from nebula.stores.memory_blocks import MemoryBlockStore
+from nebula.stores.memory_claims import MemoryClaimStore
+from nebula.stores.memory_credentials import MemoryCredentialStore
+
+from tests.support.tables import create_tables
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+@pytest.fixture(scope="session")
+def aws_session() -> boto3.session.Session:
+    """One for all tests: it keeps the service descriptions, which take longest to load."""
+    keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+    return boto3.session.Session(region_name="eu-central-1", **keys)
+
+
+@pytest.fixture
+def dynamodb(aws_session: boto3.session.Session) -> Iterator[DynamoDBClient]:
+    """A client of an empty account that has the three tables."""
+    with mock_aws():
+        client = AwsClients(aws_session).dynamodb
+        create_tables(client)
+        yield client
+
+
+@pytest.fixture(params=["memory", "dynamo"])
+def claims(request: pytest.FixtureRequest) -> ClaimStore:
+    """Each twin of the claims ledger in turn."""
+    if request.param == "memory":
+        return MemoryClaimStore()
+    return DynamoClaimStore(request.getfixturevalue("dynamodb"), "claims")
+
+
+@pytest.fixture(params=["memory", "dynamo"])
+def blocks(request: pytest.FixtureRequest) -> BlockStore:
+    """Each twin of the blocks ledger in turn."""
+    if request.param == "memory":
+        return MemoryBlockStore()
+    return DynamoBlockStore(request.getfixturevalue("dynamodb"), "blocks")
+
+
+@pytest.fixture(params=["memory", "dynamo"])
+def credentials(request: pytest.FixtureRequest) -> CredentialStore:
+    """Each twin of the credentials ledger in turn."""
+    if request.param == "memory":
+        return MemoryCredentialStore()
+    return DynamoCredentialStore(request.getfixturevalue("dynamodb"), "credentials")
