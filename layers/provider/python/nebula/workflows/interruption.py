@@ -18,6 +18,7 @@ from nebula.stores.claims import ConflictError
 from nebula.workflows.announce import publish_claim
 from nebula.workflows.services import Services
 from nebula.workflows.settle import project
+from nebula.workflows.withdraw import AlreadyReleasedError, defuse
 
 SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
 STATE_CHANGE = "EC2 Instance State-change Notification"
@@ -47,7 +48,7 @@ def interrupted(services: Services, envelope: Envelope) -> Claim | None:
         return claim
     try:
         return _take_back(services, claim)
-    except ConflictError:
+    except (ConflictError, AlreadyReleasedError):
         return services.claims.get(claim.claim_id)
 
 
@@ -60,6 +61,7 @@ def _take_back(services: Services, claim: Claim) -> Claim:
     if claim.phase is Phase.RELEASED:
         ending = terminating(claim, now, why=TerminationReason.PREEMPTED, message=str(failure))
     elif claim.phase in (Phase.PROVISIONED, Phase.RELEASING):
+        defuse(services.clusters.get(claim.cluster), claim)
         ending = withdrawing(claim, now, reason="Preempted", message=str(failure), exclude=False)
     else:
         return claim

@@ -16,12 +16,13 @@ from nebula.kubernetes.api import (
     NotFoundError,
 )
 from nebula.kubernetes.pod import Pod
-from nebula.kubernetes.release import moved_patch, release_patch
+from nebula.kubernetes.release import release_patch
 from nebula.lifecycle.transitions import move, released, releasing, withdrawing
 from nebula.workflows.pod_checks import PodReading, Standing, node_trouble, read_pod
 from nebula.workflows.pod_report import show_event
 from nebula.workflows.services import Services
 from nebula.workflows.terminate import end_claim
+from nebula.workflows.withdraw import AlreadyReleasedError, defuse
 
 #: Re-reads after a 409 in one pass; the Pod is busy, the next pass goes on.
 MAX_CONFLICTS = 4
@@ -119,15 +120,13 @@ def _wait(services: Services, claim: Claim, message: str) -> Claim:
 def _withdraw(
     services: Services, api: KubernetesApi, claim: Claim, pod: Pod | None, reason: str, message: str
 ) -> Claim:
-    """Take the instance back. A release whose patch may still be on its way is defused first.
-
-    The guarded write moves resourceVersion, so that a late patch of ours meets a conflict.
-    """
-    if claim.phase is Phase.RELEASING and pod is not None:
-        try:
-            api.patch_pod(pod.namespace, pod.name, moved_patch(pod))
-        except KubernetesError as error:
-            return _wait(services, claim, f"cannot withdraw yet: {error}")
+    """Take the instance back. A release whose patch may still be on its way is defused first."""
+    try:
+        defuse(api, claim)
+    except AlreadyReleasedError:
+        return _already_released(services, api, claim, pod)
+    except KubernetesError as error:
+        return _wait(services, claim, f"cannot withdraw yet: {error}")
     written = services.claims.save(
         claim, withdrawing(claim, services.clock.now(), reason=reason, message=message, exclude=False)
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from nebula.domain.claim import Claim, Phase, TerminationReason
 from nebula.events.details import DetailType
 from nebula.kubernetes.api import ConflictError as KubernetesConflictError
-from nebula.kubernetes.api import InvalidError, KubernetesApi, NotFoundError
+from nebula.kubernetes.api import InvalidError, KubernetesApi, KubernetesError, NotFoundError
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.status import status_patch
 from nebula.lifecycle.assessment import Assessment
@@ -20,6 +20,7 @@ from nebula.workflows.announce import publish_claim
 from nebula.workflows.pod_report import show_event
 from nebula.workflows.rejection import announce_rejection
 from nebula.workflows.services import Services
+from nebula.workflows.withdraw import AlreadyReleasedError, defuse
 
 _EVENTS = {
     TerminationReason.INSTANCE_LOST: "InstanceLost",
@@ -56,6 +57,8 @@ def settle(
         block = block_for(assessment.failure, after.candidate, None, services.clock.now())
         if block is not None:
             services.blocks.put(block)
+    if after.phase is Phase.WITHDRAWING and not _may_withdraw(services, api, claim):
+        return claim
     if after != claim:
         after = services.claims.save(claim, after)
         _tell(services, claim, after, api, pod)
@@ -85,6 +88,16 @@ def _with_pod(services: Services, assessment: Assessment, pod: Pod | None) -> As
         ending = terminating(after, now, why=TerminationReason.POD_FINISHED, message=f"the Pod is {pod.phase}")
         return replace(assessment, claim=ending)
     return assessment
+
+
+def _may_withdraw(services: Services, api: KubernetesApi, claim: Claim) -> bool:
+    """Whether no release of ours can still get through; a Pod that is released is left to provisioning."""
+    try:
+        defuse(api, claim)
+    except (AlreadyReleasedError, KubernetesError) as error:
+        services.telemetry.info("not withdrawn yet", claim_id=claim.claim_id, why=type(error).__name__)
+        return False
+    return True
 
 
 def _tell(services: Services, before: Claim, after: Claim, api: KubernetesApi, pod: Pod | None) -> None:

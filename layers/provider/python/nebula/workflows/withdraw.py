@@ -1,0 +1,30 @@
+"""Taking an instance back from a Pod that waits, without racing our own release (design §4)."""
+
+from __future__ import annotations
+
+from nebula.domain.claim import Claim, Phase
+from nebula.kubernetes.api import KubernetesApi
+from nebula.kubernetes.pod import Pod
+from nebula.kubernetes.release import moved_patch
+
+
+class AlreadyReleasedError(Exception):
+    """The release went through although its answer was lost: there is nothing to withdraw."""
+
+
+def defuse(api: KubernetesApi, claim: Claim) -> None:
+    """Make sure that no release patch of ours can still arrive at a Releasing claim's Pod.
+
+    A guarded write moves resourceVersion, so that a late patch meets a conflict. Does nothing in other
+    phases and for a Pod that is gone. Raises AlreadyReleasedError when the Pod is released already, and
+    the API's errors (``ConflictError`` included): then it is not safe to withdraw yet.
+    """
+    if claim.phase is not Phase.RELEASING:
+        return
+    found = api.get_pod(claim.namespace, claim.pod_name)
+    pod = Pod.from_object(found) if found is not None else None
+    if pod is None or pod.uid != claim.pod_uid:
+        return
+    if not pod.gated:
+        raise AlreadyReleasedError(f"{pod.namespace}/{pod.name} is released")
+    api.patch_pod(pod.namespace, pod.name, moved_patch(pod))
