@@ -99,7 +99,7 @@ class ClaimDetail(Detail):
 class TickDetail(Detail):
     """A status tick or the schedule behind it. ``due_at`` is when the tick should run."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True, strict=False)
 
     detail_types: ClassVar[tuple[DetailType, ...]] = (
         DetailType.STATUS_POLL_SCHEDULED,

@@ -1,0 +1,19 @@
+"""AWS clients without a wire: botocore checks requests, and answers are scripted in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.stub import Stubber
+
+
+def stubbed(service: str) -> tuple[Any, Stubber]:
+    """A client and its script. The script is on."""
+    session = boto3.session.Session("testing", "testing", region_name="eu-central-1")
+    factory: Any = session.client
+    client = factory(service, config=Config(retries={"total_max_attempts": 1}))
+    stubber = Stubber(client)
+    stubber.activate()
+    return client, stubber
