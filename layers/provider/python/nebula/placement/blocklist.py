@@ -21,6 +21,7 @@ from nebula.providers.errors import (
 from nebula.stores.blocks import Block
 
 ANY = "*"
+BLOCKED = "blocked"
 CPU_ONLY = "cpu-only"
 
 PROVIDER_BLOCK = timedelta(minutes=15)
@@ -104,18 +105,39 @@ def refusal_of(blocks: Iterable[Block], now: datetime) -> Refusal | None:
 
     A true block is named before a mere pause. Expired ones are passed over: TTL deletes lag.
     """
-    standing = [block for block in blocks if block.expires_at > now]
-    if not standing:
+    named: Block | None = None
+    frees_at = now
+    for block in blocks:
+        if block.expires_at <= now:
+            continue
+        frees_at = max(frees_at, block.expires_at)
+        if named is None or (block.kind == BLOCKED, block.expires_at) > (named.kind == BLOCKED, named.expires_at):
+            named = block
+    if named is None:
         return None
-    named = max(standing, key=lambda block: (block.kind == "blocked", block.expires_at))
-    reason = Reason.BLOCKED if named.kind == "blocked" else Reason.RATE_LIMITED
-    detail = f"{named.reason} ({named.code})" if named.code else named.reason
-    return Refusal(reason=reason, detail=detail, frees_at=max(block.expires_at for block in standing))
+    reason = Reason.BLOCKED if named.kind == BLOCKED else Reason.RATE_LIMITED
+    return Refusal(reason, f"{named.reason} ({named.code})" if named.code else named.reason, frees_at)
 
 
-def in_the_way(blocks: Iterable[Block], offer_tier: str, place: str) -> list[Block]:
-    """Of blocks already narrowed to a provider and shape, those that cover a tier and place."""
-    return [b for b in blocks if b.capacity_type in {ANY, offer_tier} and b.region in {ANY, place}]
+class Blockade:
+    """The blocks of one provider that cover one shape, found by tier and place."""
+
+    __slots__ = ("_by_place",)
+
+    def __init__(self, blocks: Iterable[Block], accelerator: str | None, shape_name: str) -> None:
+        self._by_place: dict[tuple[str, str], list[Block]] = {}
+        for block in blocks:
+            if matches_shape(block, accelerator, shape_name):
+                self._by_place.setdefault((block.capacity_type, block.region), []).append(block)
+
+    def refusal(self, tier: str, place: str, now: datetime) -> Refusal | None:
+        """What stands in the way of a candidate, None when nothing does."""
+        found = self._by_place
+        if not found:
+            return None
+        keys = ((tier, place), (tier, ANY), (ANY, place), (ANY, ANY))
+        standing = [block for key in keys if key in found for block in found[key]]
+        return refusal_of(standing, now) if standing else None
 
 
 def _word(error: ProviderError) -> str:

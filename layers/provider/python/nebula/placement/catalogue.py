@@ -34,10 +34,10 @@ class Stock:
 
     def within(self, limit: Decimal | None) -> tuple[Quote, ...]:
         """The available quotes at or under ``limit`` USD per hour, at most ``MAX_INSTANCE_TYPES``."""
-        if limit is None:
-            return self.available[:MAX_INSTANCE_TYPES]
-        count = bisect_right(self.available, limit, key=lambda offer: offer.total)
-        return self.available[: min(count, MAX_INSTANCE_TYPES)]
+        found = self.available
+        if limit is not None and found and found[-1].total > limit:
+            found = found[: bisect_right(found, limit, key=lambda offer: offer.total)]
+        return found if len(found) <= MAX_INSTANCE_TYPES else found[:MAX_INSTANCE_TYPES]
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from nebula.domain.nodepool import NodePool
 from nebula.placement import deferral, filters
 from nebula.placement.ranking import rank
 from nebula.placement.request import PlacementRequest, ProviderSupply
-from nebula.placement.verdict import ORDER, Decision, Offer, Reason, Verdict
+from nebula.placement.verdict import ORDER, Decision, Offer, Reason
 from nebula.placement.walk import walk
 from nebula.stores.blocks import Block
 
@@ -31,15 +31,15 @@ def decide(
     and ``now`` give the same decision. Raises nothing.
     """
     offers = tuple(walk(request, pool, supplies, list(blocks), now))
-    ranked: list[Offer] = []
-    for tier in dict.fromkeys(pool.capacity_types):
-        admissible = [offer for offer in offers if offer.refusal is None and offer.capacity_type is tier]
-        ranked += rank(admissible, pool, live_claims_per_provider)
-    places = {offer.position: number for number, offer in enumerate(ranked, start=1)}
-    verdicts = tuple(Verdict(offer, places.get(offer.position)) for offer in offers)
-    if ranked:
-        return Decision(ranked[0].candidate(), verdicts, None, PLACED, describe(ranked[0]))
-    return _defer(request, pool, verdicts, now)
+    tiers: dict[str, list[Offer]] = {}
+    for offer in offers:
+        if offer.refusal is None:
+            tiers.setdefault(offer.capacity_type, []).append(offer)
+    ranked = [offer for admissible in tiers.values() for offer in rank(admissible, pool, live_claims_per_provider)]
+    if not ranked:
+        return _defer(request, pool, offers, now)
+    positions = tuple(offer.position for offer in ranked)
+    return Decision(ranked[0].candidate(), offers, positions, None, PLACED, describe(ranked[0]))
 
 
 def describe(offer: Offer) -> str:
@@ -51,28 +51,23 @@ def describe(offer: Offer) -> str:
     )
 
 
-def _defer(request: PlacementRequest, pool: NodePool, verdicts: tuple[Verdict, ...], now: datetime) -> Decision:
-    refusals = [verdict.offer.refusal for verdict in verdicts if verdict.offer.refusal is not None]
-    counts = Counter(refusal.reason for refusal in refusals)
+def _defer(request: PlacementRequest, pool: NodePool, offers: tuple[Offer, ...], now: datetime) -> Decision:
+    refusals = [(offer, offer.refusal) for offer in offers if offer.refusal is not None]
+    counts = Counter(refusal.reason for _, refusal in refusals)
     nearest = max(counts, key=lambda reason: ORDER[reason], default=Reason.PROVIDER_UNCONFIGURED)
     again = deferral.retry_at(
-        (refusal.frees_at for refusal in refusals if refusal.frees_at is not None),
+        (refusal.frees_at for _, refusal in refusals if refusal.frees_at is not None),
         claim_id=request.claim_id,
         ttl=pool.failover.blocklist_ttl,
         waiting_since=request.waiting_since,
         now=now,
     )
+    examples: dict[Reason, str] = {}
+    for offer, refusal in refusals:
+        examples.setdefault(refusal.reason, f"{offer.provider}, {refusal.detail}")
     told = "; ".join(
-        f"{reason} {count}: {_example(verdicts, reason)}"
-        for reason, count in sorted(counts.items(), key=lambda item: -ORDER[item[0]])
+        f"{reason} {counts[reason]}: {example}"
+        for reason, example in sorted(examples.items(), key=lambda item: -ORDER[item[0]])
     )
-    message = f"none of {len(verdicts)} candidates for {request.shape} can be taken now. {told}"
-    return Decision(None, verdicts, again, str(nearest), message)
-
-
-def _example(verdicts: tuple[Verdict, ...], reason: Reason) -> str:
-    return next(
-        f"{v.offer.provider}, {v.offer.refusal.detail}"
-        for v in verdicts
-        if v.offer.refusal is not None and v.offer.refusal.reason is reason
-    )
+    message = f"none of {len(offers)} candidates for {request.shape} can be taken now. {told}"
+    return Decision(None, offers, (), again, str(nearest), message)

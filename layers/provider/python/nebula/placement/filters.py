@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from decimal import Decimal
 
 from nebula.domain.candidate import CapacityType, Shape
 from nebula.domain.nodepool import IngressAuthentication, NodePool
 from nebula.domain.workload import RestartPolicy
-from nebula.placement.blocklist import refusal_of
 from nebula.placement.catalogue import Lineup, Stock
 from nebula.placement.request import PlacementRequest, ProviderSupply
 from nebula.placement.sizing import Quote
 from nebula.placement.verdict import Reason, Refusal
 from nebula.providers.base import Capabilities, RegionSet
-from nebula.stores.blocks import Block
 
 
 def refuse_provider(supply: ProviderSupply) -> Refusal | None:
@@ -75,6 +72,11 @@ def refuse_region(supply: ProviderSupply, region_set: RegionSet, stock: Stock) -
     return None
 
 
+def refuse_nowhere(supply: ProviderSupply) -> Refusal:
+    """``region_unsupported`` for an entry whose regions mean nothing to the provider."""
+    return Refusal(Reason.REGION_UNSUPPORTED, f"{', '.join(supply.entry.regions)} names no region of this provider")
+
+
 def refuse_policy(supply: ProviderSupply, pool: NodePool, request: PlacementRequest) -> Refusal | None:
     """What holds for every candidate of a provider: egress, ingress, exit codes, its virtual Node."""
     can = supply.capabilities
@@ -116,19 +118,16 @@ def refuse_price(stock: Stock, pool: NodePool, budget_left: Decimal | None) -> R
 
 
 def refuse_stock(
-    quotes: tuple[Quote, ...], key: str, request: PlacementRequest, blocks: list[Block], now: datetime
+    quotes: tuple[Quote, ...], key: str, request: PlacementRequest, blocked: Refusal | None
 ) -> Refusal | None:
     """What the moment decides: the ledger's word on the budget, stock, blocks, this claim's exclusions."""
     if request.over_budget and key in request.over_budget:
         return Refusal(Reason.BUDGET_EXHAUSTED, "another Pod took what was left of budgetPerHour")
     if not quotes:
         return Refusal(Reason.UNAVAILABLE, "the provider has none in stock within the price limits")
-    blocked = refusal_of(blocks, now) if blocks else None
-    if blocked is not None:
-        return blocked
-    if request.exclusions and key in request.exclusions:
+    if blocked is None and request.exclusions and key in request.exclusions:
         return Refusal(Reason.EXCLUDED, "refused here before for reasons of this Pod")
-    return None
+    return blocked
 
 
 def usd(amount: Decimal) -> str:

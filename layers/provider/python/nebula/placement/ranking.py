@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 
 from nebula.domain.nodepool import NodePool, Strategy
 from nebula.placement.verdict import Offer
-
-UNPRICED = Decimal("Infinity")
 
 
 def rank(offers: Sequence[Offer], pool: NodePool, live: Mapping[str, int]) -> list[Offer]:
@@ -17,7 +14,7 @@ def rank(offers: Sequence[Offer], pool: NodePool, live: Mapping[str, int]) -> li
     ``live`` counts the pool's live claims per provider (only ``Weighted`` looks at it).
     """
     if pool.strategy is Strategy.LOWEST_PRICE:
-        return sorted(offers, key=lambda offer: (offer.price or UNPRICED, offer.position))
+        return sorted(offers, key=lambda offer: (offer.quotes[0].total, offer.position))
     if pool.strategy is Strategy.WEIGHTED:
         shortfall = shortfalls({offer.provider for offer in offers}, pool, live)
         return sorted(offers, key=lambda offer: (-shortfall[offer.provider], offer.position))

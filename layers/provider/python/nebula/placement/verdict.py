@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import NamedTuple
 
 from nebula.domain.candidate import Candidate, CapacityType, Shape, place_of
 from nebula.placement.sizing import Quote
@@ -50,9 +51,8 @@ class Refusal:
     frees_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """One candidate as considered, before it is ranked.
+class Offer(NamedTuple):
+    """One candidate as considered, before it is ranked. A tuple, because a decision makes hundreds.
 
     ``quotes`` are the instance types to walk, cheapest first; for a refused candidate the cheapest
     that is sold, for information, or nothing when none is. ``position`` is its place in the walk.
@@ -94,8 +94,7 @@ class Offer:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """An offer and its fate: ``rank`` 1 is the choice, later numbers would follow, None is refused."""
 
     offer: Offer
@@ -111,30 +110,40 @@ class Verdict:
 class Decision:
     """A choice or a deferral, with every candidate considered.
 
-    ``retry_at`` is set only by a deferral. ``reason`` is ``Placed`` or a ``Reason``; ``message`` is
-    stable while the situation is (it names no time), so that it can be compared with what the Pod shows.
+    ``offers`` are in the order of the walk, ``ranked`` the positions of the admissible ones, best
+    first. ``retry_at`` is set only by a deferral. ``reason`` is ``Placed`` or a ``Reason``; ``message``
+    is stable while the situation is (it names no time), so that it can be compared with what the Pod
+    shows.
     """
 
     candidate: Candidate | None
-    verdicts: tuple[Verdict, ...]
+    offers: tuple[Offer, ...]
+    ranked: tuple[int, ...]
     retry_at: datetime | None
     reason: str
     message: str
 
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One verdict per candidate, in the order of the walk."""
+        ranks = {position: number for number, position in enumerate(self.ranked, start=1)}
+        return tuple(Verdict(offer, ranks.get(offer.position)) for offer in self.offers)
+
     def skips(self) -> Counter[Reason]:
         """How many candidates each reason refused."""
-        return Counter(v.offer.refusal.reason for v in self.verdicts if v.offer.refusal is not None)
+        return Counter(offer.refusal.reason for offer in self.offers if offer.refusal is not None)
 
     def cheapest(self) -> Decimal | None:
         """The lowest price among all candidates that are sold at all, taken or not, USD per hour."""
-        prices = [v.offer.quotes[0].total for v in self.verdicts if v.offer.quotes]
-        return min(prices, default=None)
+        return min((offer.quotes[0].total for offer in self.offers if offer.quotes), default=None)
 
     def wanted_per_hour(self) -> Decimal | None:
         """The lowest price that only the budget refused, USD per hour: what has to be freed for this Pod."""
-        prices = [
-            v.offer.quotes[0].total
-            for v in self.verdicts
-            if v.offer.refusal is not None and v.offer.refusal.reason is Reason.BUDGET_EXHAUSTED and v.offer.quotes
-        ]
-        return min(prices, default=None)
+        return min(
+            (
+                offer.quotes[0].total
+                for offer in self.offers
+                if offer.refusal is not None and offer.refusal.reason is Reason.BUDGET_EXHAUSTED and offer.quotes
+            ),
+            default=None,
+        )

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
 from nebula.domain.candidate import CapacityType, Shape, place_of
 from nebula.domain.nodepool import NodePool
 from nebula.placement import filters
-from nebula.placement.blocklist import in_the_way, matches_shape
+from nebula.placement.blocklist import Blockade
 from nebula.placement.request import PlacementRequest, ProviderSupply
-from nebula.placement.sizing import Quote
 from nebula.placement.verdict import Offer, Refusal
 from nebula.providers.base import RegionSet
 from nebula.stores.blocks import Block
+
+ANYWHERE = "any"
 
 
 def walk(
@@ -23,16 +25,31 @@ def walk(
     supplies: Sequence[ProviderSupply],
     blocks: Sequence[Block],
     now: datetime,
-) -> Iterator[Offer]:
+) -> list[Offer]:
     """Tier, then provider, then region, then size; a candidate that the pool names twice counts once."""
-    prepared = [_Entry(supply, request, pool, blocks, now) for supply in supplies]
-    position = 0
+    entries = [_Entry(supply, request, pool, blocks, now) for supply in _distinct(supplies)]
+    offers: list[Offer] = []
     for tier in dict.fromkeys(pool.capacity_types):
-        seen: set[tuple[str, str, str]] = set()
-        for entry in prepared:
-            for offer in entry.offers(tier, position, seen):
-                yield offer
-                position += 1
+        for entry in entries:
+            entry.judge(tier, offers)
+    return offers
+
+
+def _distinct(supplies: Sequence[ProviderSupply]) -> list[ProviderSupply]:
+    """Supplies without the regions that an earlier entry of the same provider and parameters has."""
+    seen: set[tuple[str, str]] = set()
+    found = []
+    for supply in supplies:
+        suffix = place_of("", supply.entry.parameters)
+        labels = dict.fromkeys(region_set.label for region_set in supply.region_sets) or {_whole(supply): None}
+        fresh = [label for label in labels if (supply.name, label + suffix) not in seen]
+        seen.update((supply.name, label + suffix) for label in fresh)
+        if fresh and len(fresh) >= len(supply.region_sets):
+            found.append(supply)
+        elif fresh:
+            kept = {region_set.label: region_set for region_set in supply.region_sets if region_set.label in fresh}
+            found.append(replace(supply, region_sets=tuple(kept.values())))
+    return found
 
 
 class _Entry:
@@ -52,12 +69,17 @@ class _Entry:
         self.pool = pool
         self.now = now
         self.limit = _lower(pool.max_price_per_hour, request.budget_left)
+        self.picky = bool(request.exclusions or request.over_budget)
         self.policy = filters.refuse_policy(supply, pool, request)
-        self.suffix = place_of("", supply.entry.parameters)
         self.refusal = filters.refuse_provider(supply)
         self.asked = (request.shape, str(request.shape))
         self.lineup = supply.catalogue.lineup(*self.asked)
+        self.parameters = supply.entry.parameters
+        suffix = place_of("", self.parameters)
+        self.places = [(region_set, region_set.label + suffix) for region_set in supply.region_sets]
         self.sizes: list[_Size] = []
+        if self.refusal is None and not self.places:
+            self.refusal = filters.refuse_nowhere(supply)
         if self.refusal is None:
             self._choose_sizes([block for block in blocks if block.provider == self.name])
 
@@ -69,93 +91,73 @@ class _Entry:
         else:
             self.sizes = [_Size(count, self.asked, blocks) for count in counts]
 
-    def offers(self, tier: CapacityType, first: int, seen: set[tuple[str, str, str]]) -> Iterator[Offer]:
-        """This entry's candidates in a tier, numbered from ``first``; ``seen`` spans the tier's entries."""
+    def judge(self, tier: CapacityType, offers: list[Offer]) -> None:
+        """Add this entry's candidates in a tier, each judged."""
         can = self.supply.capabilities
         if self.refusal is not None or can is None:
-            yield from self._refused_whole(tier, first, seen)
+            region = _whole(self.supply)
+            shape, name = self.asked
+            offers.append(
+                Offer(len(offers), self.name, tier, region, (), shape, name, self.parameters, (), self.refusal)
+            )
             return
-        tier_refusal = filters.refuse_tier(can, self.lineup, tier)
-        position = first
-        for region_set in self.supply.region_sets:
-            place = region_set.label + self.suffix
+        whole = filters.refuse_tier(can, self.lineup, tier)
+        for region_set, place in self.places:
             for size in self.sizes:
-                identity = (self.name, place, size.name)
-                if identity in seen:
-                    continue
-                seen.add(identity)
-                yield self._judge(tier, region_set, place, size, position, tier_refusal)
-                position += 1
+                offers.append(self._judged(len(offers), tier, region_set, place, size, whole))
 
-    def _refused_whole(self, tier: CapacityType, first: int, seen: set[tuple[str, str, str]]) -> Iterator[Offer]:
-        """One verdict for an entry that cannot serve at all, whatever the region."""
-        region = ",".join(self.supply.entry.regions) or "any"
-        identity = (self.name, region + self.suffix, self.asked[1])
-        if identity in seen:
-            return
-        seen.add(identity)
-        yield self._offer(tier, RegionSet.model_construct(label=region, ids=()), self.asked, first, (), self.refusal)
-
-    def _judge(
-        self,
-        tier: CapacityType,
-        region_set: RegionSet,
-        place: str,
-        size: _Size,
-        position: int,
-        tier_refusal: Refusal | None,
+    def _judged(
+        self, position: int, tier: CapacityType, region_set: RegionSet, place: str, size: _Size, whole: Refusal | None
     ) -> Offer:
+        """The inner loop: filters are called only where a glance shows that they would speak."""
         stock = self.lineup.stock(tier, size.count, region_set.ids)
-        refusal = (
-            tier_refusal
-            or filters.refuse_region(self.supply, region_set, stock)
-            or self.policy
-            or filters.refuse_price(stock, self.pool, self.request.budget_left)
-        )
-        quotes: tuple[Quote, ...] = stock.sold[:1]
+        sold = stock.sold
+        refusal = whole
+        if refusal is None and (not sold or not region_set.ids):
+            refusal = filters.refuse_region(self.supply, region_set, stock)
+        if refusal is None:
+            refusal = self.policy
+        if refusal is None and self.limit is not None and sold[0].total > self.limit:
+            refusal = filters.refuse_price(stock, self.pool, self.request.budget_left)
+        quotes = sold[:1]
         if refusal is None:
             walked = stock.within(self.limit)
-            key = f"{self.name}/{size.name}/{tier}/{place}"
-            blocks = in_the_way(size.blocks, tier, place) if size.blocks else size.blocks
-            refusal = filters.refuse_stock(walked, key, self.request, blocks, self.now)
+            key = f"{self.name}/{size.named[1]}/{tier}/{place}" if self.picky else ""
+            blocked = size.blockade.refusal(tier, place, self.now)
+            if blocked is not None or self.picky or not walked:
+                refusal = filters.refuse_stock(walked, key, self.request, blocked)
             quotes = walked or quotes
-        return self._offer(tier, region_set, (size.shape, size.name), position, quotes, refusal)
-
-    def _offer(
-        self,
-        tier: CapacityType,
-        region_set: RegionSet,
-        shape: tuple[Shape, str],
-        position: int,
-        quotes: tuple[Quote, ...],
-        refusal: Refusal | None,
-    ) -> Offer:
         return Offer(
-            position=position,
-            provider=self.name,
-            capacity_type=tier,
-            region=region_set.label,
-            regions=region_set.ids,
-            shape=shape[0],
-            shape_name=shape[1],
-            parameters=self.supply.entry.parameters,
-            quotes=quotes,
-            refusal=refusal,
+            position,
+            self.name,
+            tier,
+            region_set.label,
+            region_set.ids,
+            size.named[0],
+            size.named[1],
+            self.parameters,
+            quotes,
+            refusal,
         )
 
 
 class _Size:
-    """The shape at one accelerator count, and the blocks that concern it."""
+    """The shape at one accelerator count with its name, and the blocks that concern it."""
 
-    __slots__ = ("blocks", "count", "name", "shape")
+    __slots__ = ("blockade", "count", "named")
 
     def __init__(self, count: int, asked: tuple[Shape, str], blocks: list[Block]) -> None:
         self.count = count
-        self.shape, self.name = asked
-        if count != self.shape.accelerator_count:
-            self.shape = self.shape.model_copy(update={"accelerator_count": count})
-            self.name = str(self.shape)
-        self.blocks = [block for block in blocks if matches_shape(block, self.shape.accelerator, self.name)]
+        self.named = asked
+        if count != asked[0].accelerator_count:
+            larger = asked[0].model_copy(update={"accelerator_count": count})
+            self.named = (larger, str(larger))
+        self.blockade = Blockade(blocks, asked[0].accelerator, self.named[1])
+
+
+def _whole(supply: ProviderSupply) -> str:
+    """The region of the one verdict of an entry that is refused whole."""
+    return ",".join(supply.entry.regions) or ANYWHERE
 
 
 def _lower(one: Decimal | None, other: Decimal | None) -> Decimal | None:
