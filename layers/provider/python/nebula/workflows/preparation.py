@@ -179,6 +179,9 @@ def _pull(services: Services, api: KubernetesApi, provider: Provider, pod: Pod, 
     if lookup.credential is not None and not isinstance(provider, RegistryCredentials):
         message = f"{provider.name} cannot take a registry credential, and an anonymous pull would be a guess"
         raise NotReadyError("RegistryCredentialUnsupported", message, pod=pod, elsewhere=True)
+    if lookup.credential is not None and not services.fingerprint_key.get_secret_value():
+        message = "the image needs a registry credential, and the installation has no fingerprint key to lend it under"
+        raise NotReadyError("FingerprintKeyMissing", message, pod=pod, retry_in=RECHECK)
     return lookup.credential
 
 

@@ -1,0 +1,80 @@
+"""The only place that picks implementations: settings in, ``Services`` out.
+
+Built on a function's first event and kept while its process is warm. Nothing is called over the network
+here but Parameter Store, once, for the fingerprint key of the two functions that lend or retire credentials.
+"""
+
+from __future__ import annotations
+
+import os
+
+from pydantic import SecretStr
+
+from nebula.aws import AwsClients
+from nebula.clock import SystemClock
+from nebula.events.eventbridge import EventBridgePublisher
+from nebula.events.memory import MemoryTickQueue
+from nebula.events.publisher import TickQueue
+from nebula.events.sqs_ticks import SqsTickQueue
+from nebula.kubernetes.clusters import ParameterClusters
+from nebula.observability import PowertoolsTelemetry
+from nebula.parameters import Parameters, SsmParameters
+from nebula.providers.factory import ProviderFactory, Surroundings
+from nebula.settings import Settings
+from nebula.stores.dynamo_blocks import DynamoBlockStore
+from nebula.stores.dynamo_claims import DynamoClaimStore
+from nebula.stores.dynamo_credentials import DynamoCredentialStore
+from nebula.stores.dynamo_sightings import DynamoSightingStore
+from nebula.workflows.services import Services
+
+#: Functions whose role may read the fingerprint key.
+FINGERPRINTING = frozenset({"provisioning", "credential_retirement"})
+
+
+def build(function: str, settings: Settings) -> Services:
+    """Everything one function works with, over AWS.
+
+    Endpoints come from ``AWS_ENDPOINT_URL`` and ``RUNPOD_API_BASE_URL`` only. Raises
+    ``ParameterUnavailableError`` when the fingerprint key cannot be read.
+    """
+    clock = SystemClock()
+    telemetry = PowertoolsTelemetry(function)
+    aws = AwsClients()
+    parameters = SsmParameters(aws.ssm, clock)
+    surroundings = Surroundings(clock=clock, telemetry=telemetry, environment=dict(os.environ))
+    return Services(
+        function=function,
+        installation=settings.installation_id,
+        clock=clock,
+        claims=DynamoClaimStore(aws.dynamodb, settings.claims_table),
+        blocks=DynamoBlockStore(aws.dynamodb, settings.blocks_table),
+        credentials=DynamoCredentialStore(aws.dynamodb, settings.credentials_table),
+        sightings=DynamoSightingStore(aws.dynamodb, settings.blocks_table),
+        publisher=EventBridgePublisher(aws.events, settings.event_bus),
+        ticks=_ticks(aws, settings, clock),
+        clusters=ParameterClusters(parameters, settings.clusters_path, clock),
+        providers=ProviderFactory(parameters, settings.providers_path, surroundings),
+        telemetry=telemetry,
+        fingerprint_key=_fingerprint_key(function, parameters, settings, telemetry),
+        lease=settings.lease,
+        tick_interval=settings.tick_interval,
+    )
+
+
+def _ticks(aws: AwsClients, settings: Settings, clock: SystemClock) -> TickQueue:
+    """Only functions that may enqueue ticks are given the queue; the others have nowhere to put one."""
+    if settings.tick_queue_url:
+        return SqsTickQueue(aws.sqs, settings.tick_queue_url, clock)
+    return MemoryTickQueue(clock)
+
+
+def _fingerprint_key(
+    function: str, parameters: Parameters, settings: Settings, telemetry: PowertoolsTelemetry
+) -> SecretStr:
+    """The key, or an empty one: then images that need a credential wait, and say what is missing."""
+    if function not in FINGERPRINTING:
+        return SecretStr("")
+    key = parameters.get(settings.fingerprint_key_parameter)
+    if key is None:
+        telemetry.error("no fingerprint key", parameter=settings.fingerprint_key_parameter)
+    return key or SecretStr("")
