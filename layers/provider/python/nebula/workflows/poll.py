@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from nebula.providers.errors import ProviderUnconfiguredError
 from nebula.workflows.announce import announce_due
 from nebula.workflows.nodes import beat_nodes
-from nebula.workflows.observe import look
+from nebula.workflows.observe import Observation, look
 from nebula.workflows.orphans import OrphanPolicy
 from nebula.workflows.services import Services
 from nebula.workflows.sweep import sweep
+from nebula.workflows.wake import wake_budget_waiters
 
 #: Ticks per minute's batch: the schedule may be late by up to a minute, so they reach into the next.
 TICKS_AHEAD = 7
@@ -56,6 +57,7 @@ def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> P
         beat_nodes(services, live, services.providers.names(), min_age=timedelta(0))
     configured = _configured(services)
     seen = look(services, until=until - RESERVE, extra_providers=configured)
+    _wake(services, seen)
     due = announce_due(services)
     report = sweep(services, seen, policy)
     services.telemetry.info(
@@ -72,7 +74,14 @@ def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> P
 
 def _look(services: Services, until: datetime) -> PollReport:
     seen = look(services, until=until - RESERVE)
+    _wake(services, seen)
     return PollReport(handled=seen.handled, due=announce_due(services), cut_short=seen.cut_short)
+
+
+def _wake(services: Services, seen: Observation) -> None:
+    """Budget that was freed goes to the oldest claims that fit, before the due ones are announced."""
+    for view in seen.clusters.values():
+        wake_budget_waiters(services, view.api, view.claims)
 
 
 def _live_clusters(services: Services) -> list[str]:

@@ -13,7 +13,7 @@ from nebula.kubernetes.times import parse_time
 from nebula.placement.catalogue import Catalogue
 from nebula.placement.request import ProviderSupply
 from nebula.providers.base import OfferingList, Provider, Providers
-from nebula.providers.errors import ProviderUnconfiguredError
+from nebula.providers.errors import ProviderError
 from nebula.workflows.services import Services
 
 FIRST_TICKS = 7
@@ -23,10 +23,10 @@ _catalogues: dict[str, tuple[OfferingList, Catalogue]] = {}
 
 
 def provider_supply(providers: Providers, entry: ProviderEntry) -> ProviderSupply:
-    """One entry's supply without regard to any cluster; ``unconfigured`` where there is no key."""
+    """One entry's supply without regard to any cluster; ``unconfigured`` where no key can be found."""
     try:
         provider = providers.get(entry.name)
-    except ProviderUnconfiguredError as error:
+    except ProviderError as error:
         return ProviderSupply(entry, unconfigured=str(error))
     offerings = provider.offerings()
     return ProviderSupply(

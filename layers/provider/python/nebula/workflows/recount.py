@@ -1,0 +1,56 @@
+"""The budget counters, recounted from the claims (design §6).
+
+A counter moves in one transaction with its claim, so a difference means a mended bug, a row changed by
+hand, or an index that lags. The last is why a count below the counter must be seen twice: freeing
+money that is still spent is the error that costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from nebula.placement.budget import committed
+from nebula.stores.claims import Budget
+from nebula.workflows.services import Services
+
+
+def recount_budgets(services: Services, cluster: str, node_pools: Iterable[str]) -> int:
+    """Correct the counters of the named NodePools, and of any that live claims name; returns how many.
+
+    Each counter is read before the claims are, and written only if its version is still the one read.
+    Run once a minute by the sweep: two sweeps that agree on a difference correct it downward.
+    """
+    live = list(services.claims.live(cluster))
+    names = sorted({*node_pools, *(claim.node_pool for claim in live if claim.node_pool)})
+    read = {name: services.claims.budget(cluster, name) for name in names}
+    counts = committed(live)
+    suspects = [name for name in names if read[name].committed_per_hour != counts.get(name, Decimal(0))]
+    if not suspects:
+        return 0
+    fresh = {name: services.claims.budget(cluster, name) for name in suspects}
+    again = committed(services.claims.live(cluster))
+    return sum(_correct(services, fresh[name], again.get(name, Decimal(0))) for name in suspects)
+
+
+def _correct(services: Services, counter: Budget, counted: Decimal) -> bool:
+    """Apply one recount that began after ``counter`` was read."""
+    surplus = counter.committed_per_hour - counted
+    if surplus == 0:
+        return False
+    subject = f"budget/{counter.cluster}/{counter.node_pool}/{surplus.normalize():f}"
+    if surplus > 0 and not services.sightings.known(subject):
+        services.sightings.first_seen(subject, services.clock.now())
+        return False
+    if not services.claims.correct_budget(counter, counted):
+        return False
+    services.telemetry.error(
+        "budget counter corrected",
+        cluster=counter.cluster,
+        node_pool=counter.node_pool,
+        was=str(counter.committed_per_hour),
+        counted=str(counted),
+    )
+    services.telemetry.count("BudgetCorrections")
+    services.sightings.forget(subject)
+    return True

@@ -1,0 +1,73 @@
+"""Making Pending claims due now, because what they wait for may have come (design §7).
+
+Nothing is decided here: the claim's ``next_action_at`` moves, and the tick that follows announces it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from decimal import Decimal
+
+from nebula.domain.claim import Claim, Phase
+from nebula.domain.nodepool import NodePool
+from nebula.kubernetes.api import KubernetesApi, KubernetesError
+from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object
+from nebula.placement.budget import that_fit
+from nebula.stores.claims import DueClaim
+from nebula.workflows.services import Services
+
+
+def wake_budget_waiters(services: Services, api: KubernetesApi, claims: Iterable[Claim]) -> int:
+    """Make the oldest claims due that fit in what their NodePool's budget has free; returns how many.
+
+    ``claims`` are the cluster's live ones. Costs nothing while nobody waits for budget; a cluster that
+    does not answer wakes nobody.
+    """
+    waiting: dict[str, list[Claim]] = defaultdict(list)
+    for claim in claims:
+        if claim.phase is Phase.PENDING and claim.wanted_per_hour is not None:
+            waiting[claim.node_pool].append(claim)
+    woken = 0
+    for name, pool_claims in waiting.items():
+        pool = _readable(services, api, name)
+        if pool is not None:
+            woken += wake(services, that_fit(pool_claims, _left(services, api.name, pool)))
+    return woken
+
+
+def wake(services: Services, claims: Iterable[Claim]) -> int:
+    """Make claims due now; returns how many were not due already. One that moved meanwhile is left alone."""
+    now = services.clock.now()
+    woken = 0
+    for claim in claims:
+        if claim.phase is not Phase.PENDING or claim.next_action_at is None or claim.next_action_at <= now:
+            continue
+        due = DueClaim(
+            claim_id=claim.claim_id,
+            phase=claim.phase,
+            version=claim.version,
+            next_action_at=claim.next_action_at,
+            cluster=claim.cluster,
+        )
+        woken += services.claims.touch(due, now)
+    if woken:
+        services.telemetry.info("claims woken", count=woken)
+    return woken
+
+
+def _left(services: Services, cluster: str, pool: NodePool) -> Decimal | None:
+    if pool.budget_per_hour is None:
+        return None
+    return pool.budget_per_hour - services.claims.budget(cluster, pool.name).committed_per_hour
+
+
+def _readable(services: Services, api: KubernetesApi, name: str) -> NodePool | None:
+    try:
+        found = api.get_node_pool(name)
+        return None if found is None else node_pool_from_object(found)
+    except InvalidNodePoolError:
+        return None
+    except KubernetesError as error:
+        services.telemetry.warning("node pool unknown", cluster=api.name, node_pool=name, error=str(error))
+        return None
