@@ -15,9 +15,12 @@ from nebula.stores.credentials import CredentialStore
 from nebula.stores.dynamo_blocks import DynamoBlockStore
 from nebula.stores.dynamo_claims import DynamoClaimStore
 from nebula.stores.dynamo_credentials import DynamoCredentialStore
+from nebula.stores.dynamo_sightings import DynamoSightingStore
 from nebula.stores.memory_blocks import MemoryBlockStore
 from nebula.stores.memory_claims import MemoryClaimStore
 from nebula.stores.memory_credentials import MemoryCredentialStore
+from nebula.stores.memory_sightings import MemorySightingStore
+from nebula.stores.sightings import SightingStore
 
 from tests.support.tables import create_tables
 
@@ -62,3 +65,11 @@ def credentials(request: pytest.FixtureRequest) -> CredentialStore:
     if request.param == "memory":
         return MemoryCredentialStore()
     return DynamoCredentialStore(request.getfixturevalue("dynamodb"), "credentials")
+
+
+@pytest.fixture(params=["memory", "dynamo"])
+def sightings(request: pytest.FixtureRequest) -> SightingStore:
+    """Each twin of the sightings in turn."""
+    if request.param == "memory":
+        return MemorySightingStore()
+    return DynamoSightingStore(request.getfixturevalue("dynamodb"), "blocks")

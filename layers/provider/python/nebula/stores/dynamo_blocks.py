@@ -39,8 +39,7 @@ class DynamoBlockStore:
         try:
             self._writer.put(_item_of(block), longer)
         except ConditionFailedError as failed:
-            standing = failed.standing or self._reader.get({"provider": block.provider, "block_key": block.key})
-            return block if standing is None else from_item(Block, standing)
+            return block if failed.standing is None else from_item(Block, failed.standing)
         return block
 
     def active(self, provider: str, now: datetime) -> list[Block]:
