@@ -1,0 +1,96 @@
+"""The servers: AWS (moto), RunPod and Kubernetes over HTTP on loopback, one process each.
+
+Ports are free ones unless given; where they are and what opens them is written to the run's directory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from local import run_files
+from local.deployment import Endpoints
+from local.run_files import ServersFile
+from local.sockets import address, adopt, listen
+from local.supervisor import Supervisor
+
+
+def run(directory: Path, ports: tuple[int, int, int]) -> int:
+    """Serve until SIGTERM. ``ports`` are those of AWS, RunPod and Kubernetes; 0 takes a free one."""
+    aws, runpod, kubernetes = (listen(port) for port in ports)
+    endpoints = Endpoints(
+        aws=address(aws),
+        runpod=f"{address(runpod)}/v2",
+        kubernetes=address(kubernetes),
+        runpod_key=f"rpa_{secrets.token_hex(16)}",
+        cluster_token=secrets.token_hex(16),
+    )
+    supervisor = Supervisor(
+        {
+            "aws": partial(_serve_aws, aws),
+            "runpod": partial(_serve_runpod, runpod, endpoints.runpod_key),
+            "kubernetes": partial(_serve_kubernetes, kubernetes, endpoints.cluster_token),
+        }
+    )
+    supervisor.stop_on_signals()
+    supervisor.start()
+    # Whoever connects from now on waits in the sockets' queues until the servers accept.
+    run_files.write(directory, ServersFile(pid=os.getpid(), endpoints=endpoints))
+    supervisor.wait()
+    supervisor.stop()
+    return 0
+
+
+def _serve_aws(listener: socket.socket) -> None:
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+    from werkzeug.serving import make_server
+
+    class Handler(MotoRequestHandler):
+        """Answers at once: headers and body leave in two writes, and nobody reads a line per request."""
+
+        def setup(self) -> None:
+            super().setup()
+            self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            pass
+
+    application = DomainDispatcherApplication(create_backend_app)
+    host, port = listener.getsockname()
+    make_server(host, port, application, threaded=True, request_handler=Handler, fd=listener.fileno()).serve_forever()
+
+
+def _serve_kubernetes(listener: socket.socket, token: str) -> None:
+    from local.kubernetes.access import MASTERS, User
+    from local.kubernetes.http_server import KubernetesServer
+    from local.kubernetes.server import Emulator
+
+    emulator = Emulator(tokens={token: User("admin", (MASTERS,))})
+    adopt(KubernetesServer(emulator), listener).serve_forever(poll_interval=0.1)
+
+
+def _serve_runpod(listener: socket.socket, key: str) -> None:
+    import time
+
+    time.sleep(1e9)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read the command line and serve."""
+    parser = argparse.ArgumentParser(prog="python -m local.servers", description="Serve what the functions call.")
+    parser.add_argument("--dir", type=Path, default=run_files.DEFAULT_DIRECTORY, help="the run's directory")
+    parser.add_argument("--aws-port", type=int, default=0)
+    parser.add_argument("--runpod-port", type=int, default=0)
+    parser.add_argument("--kubernetes-port", type=int, default=0)
+    options = parser.parse_args(arguments)
+    return run(options.dir, (options.aws_port, options.runpod_port, options.kubernetes_port))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
