@@ -46,7 +46,9 @@ class Credential(StoredModel):
     """One row of the credentials ledger; holds no secret.
 
     ``provider_id`` is the provider's id once created. ``sources`` are ``cluster/namespace/Secret``.
-    ``username_hint`` is the user masked for display. ``version`` guards every write.
+    ``username_hint`` is the user masked for display. ``version`` guards every write. ``superseded_at``
+    is when no source yielded the password any more; a ``Superseded`` row without it was only refused as
+    in use by the provider. ``aged_out`` closes a row past its maximum age to new Pods.
     """
 
     key: CredentialKey
@@ -61,6 +63,7 @@ class Credential(StoredModel):
     superseded_at: AwareDatetime | None = None
     retired_at: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
+    aged_out: bool = False
     note: str = ""
     revocation_announced_at: AwareDatetime | None = None
     revocation_acknowledged_at: AwareDatetime | None = None

@@ -1,0 +1,163 @@
+"""Lending a pull credential to a provider: row first, then the claim, then the provider (design §9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+from urllib.parse import quote
+
+from nebula.credentials.fingerprint import fingerprint_of, masked
+from nebula.domain.credential import Credential, CredentialKey, CredentialState
+from nebula.domain.workload import PullCredential
+from nebula.events.details import DetailType
+from nebula.kubernetes.pull_secrets import UnsupportedPullSecretError
+from nebula.providers.base import Provider, RegistryCredentials
+from nebula.providers.errors import ProviderUnavailableError, RequestRefusedError
+from nebula.stores.credentials import CredentialConflictError
+from nebula.workflows.credential_audit import audit
+from nebula.workflows.services import Services
+
+#: Tries of one conditional write. Every loser of a round saw somebody else's use succeed.
+MAX_TRIES = 10
+#: Sources kept per row, so that it stays far below DynamoDB's 400 KB; the newest are kept.
+MAX_SOURCES = 500
+#: The account part of a key where the provider does not tell its account.
+UNKNOWN_ACCOUNT = "default"
+
+WrittenT = TypeVar("WrittenT")
+
+_LENDABLE = (CredentialState.ACTIVE, CredentialState.SUPERSEDED)
+
+
+class CredentialExpiredError(UnsupportedPullSecretError):
+    """The Secret's password is past its expiry: lending it would rent a machine that cannot pull."""
+
+
+class CredentialMovedError(ProviderUnavailableError):
+    """The row is being retired: nothing was sent; record again, which makes the next generation."""
+
+
+def account_of(provider: Provider) -> str:
+    """The provider's account as a part of a credential key; ``default`` where it is not told."""
+    account = provider.account()
+    return quote(account, safe="") if account else UNKNOWN_ACCOUNT
+
+
+def lendable(row: Credential) -> bool:
+    """Whether new Pods may use the row's object."""
+    return row.state in _LENDABLE and not row.aged_out
+
+
+def record_credential(services: Services, provider: Provider, pull: PullCredential) -> CredentialKey:
+    """Write or touch the row of a credential that is about to be used; returns its key.
+
+    A row that is being retired is left to it: the next generation is made. Raises
+    CredentialExpiredError, RequestRefusedError for a provider that keeps no registry credentials, the
+    provider's own errors when its account cannot be read, and ``CredentialConflictError`` when the row
+    moved ``MAX_TRIES`` times (the message comes again).
+    """
+    _registries(provider)
+    base = CredentialKey(
+        provider=provider.name,
+        account=account_of(provider),
+        fingerprint=fingerprint_of(services.fingerprint_key, pull),
+        generation=1,
+    )
+    return _persist(lambda: _record_once(services, base, pull)).key
+
+
+def ensure_credential(services: Services, provider: Provider, key: CredentialKey, pull: PullCredential) -> str:
+    """The provider's id of the credential, created there when it is missing.
+
+    To be called after the claim carries ``key``: the row is touched here again, so that a retirement
+    that had read it before the claim was written fails on its condition. Raises CredentialMovedError
+    when the row is being retired or not there, and the provider's errors.
+    """
+    registries = _registries(provider)
+    _standing(services, key, services.clock.now())
+    object_id = registries.ensure_registry_credential(key.object_name, pull.username, pull.password)
+    if not object_id:
+        raise ProviderUnavailableError(f"{provider.name} answered without an id for credential {key.object_name}")
+    previous, written = _persist(lambda: _touch_once(services, key, object_id))
+    if previous.provider_id != object_id:
+        reason = "first use" if previous.provider_id is None else "made again: the object was not there any more"
+        audit(services, DetailType.CREDENTIAL_CREATED, written, reason)
+    return object_id
+
+
+def forget_credential(services: Services, provider: Provider, key: CredentialKey) -> None:
+    """Drop the provider's cached id, after a create that used it failed; the next ensure looks again."""
+    _registries(provider).forget_registry_credential(key.object_name)
+    services.telemetry.info("credential id forgotten", credential_key=str(key), provider=provider.name)
+
+
+def _record_once(services: Services, base: CredentialKey, pull: PullCredential) -> Credential:
+    now = services.clock.now()
+    latest = services.credentials.latest(base.provider, base.account, base.fingerprint)
+    expires_at = min(filter(None, (pull.expires_at, latest.expires_at if latest else None)), default=None)
+    if expires_at is not None and expires_at <= now:
+        raise CredentialExpiredError(
+            f"the password in Secret {pull.source} for {pull.registry} expired at {expires_at:%Y-%m-%dT%H:%M:%SZ}"
+        )
+    if latest is not None and lendable(latest):
+        return services.credentials.save(latest, _used(latest, now, source=pull.source, expires_at=expires_at))
+    generation = latest.key.generation + 1 if latest is not None else 1
+    return services.credentials.create(
+        Credential(
+            key=base.model_copy(update={"generation": generation}),
+            registry=pull.registry,
+            username_hint=masked(pull.username),
+            sources=(pull.source,),
+            created_at=now,
+            last_used_at=now,
+            expires_at=expires_at,
+        )
+    )
+
+
+def _touch_once(services: Services, key: CredentialKey, object_id: str) -> tuple[Credential, Credential]:
+    """Touch the row and note the object's id; returns the row as read and as written."""
+    now = services.clock.now()
+    row = _standing(services, key, now)
+    return row, services.credentials.save(row, _used(row, now).model_copy(update={"provider_id": object_id}))
+
+
+def _standing(services: Services, key: CredentialKey, now: datetime) -> Credential:
+    """The row while it may be used; a row past its expiry is told like one that is being retired."""
+    row = services.credentials.get(key)
+    if row is None or not lendable(row) or (row.expires_at is not None and row.expires_at <= now):
+        raise CredentialMovedError(f"credential {key.object_name} may not be used any more")
+    return row
+
+
+def _used(row: Credential, now: datetime, *, source: str = "", expires_at: datetime | None = None) -> Credential:
+    """The row after a use: Active whatever it was, touched, with the source that yielded it."""
+    sources = row.sources if not source or source in row.sources else (*row.sources, source)[-MAX_SOURCES:]
+    return row.model_copy(
+        update={
+            "state": CredentialState.ACTIVE,
+            "last_used_at": max(now, row.last_used_at),
+            "superseded_at": None,
+            "revocation_announced_at": None,
+            "revocation_acknowledged_at": None,
+            "sources": sources,
+            "expires_at": expires_at or row.expires_at,
+        }
+    )
+
+
+def _persist(write: Callable[[], WrittenT]) -> WrittenT:
+    """Repeat a read and conditional write while others win; the last conflict is raised."""
+    for _ in range(MAX_TRIES - 1):
+        try:
+            return write()
+        except CredentialConflictError:
+            continue
+    return write()
+
+
+def _registries(provider: Provider) -> RegistryCredentials:
+    if not isinstance(provider, RegistryCredentials):
+        raise RequestRefusedError(f"{provider.name} keeps no registry credentials: the image cannot be pulled there")
+    return provider
