@@ -18,6 +18,9 @@ from nebula.lifecycle.observation import observed
 MAX_CHAINED_REJECTIONS = 4
 #: Calls in a row with an unknown outcome before the candidate is given up for this claim.
 MAX_UNKNOWN_OUTCOMES = 3
+#: Ended attempts that a claim remembers. A Pod that nobody can serve is tried for days, and a row must
+#: stay far below DynamoDB's 400 KB.
+KEPT_ATTEMPTS = 20
 
 MOVES: dict[Phase, frozenset[Phase]] = {
     Phase.PENDING: frozenset({Phase.PENDING, Phase.PLACED, Phase.TERMINATING}),
@@ -66,12 +69,13 @@ def take_lease(
     if claim.unconfirmed:
         raise IllegalMoveError("an earlier attempt is not confirmed gone")
     until = now + lease
-    attempt = Attempt(number=len(claim.attempts) + 1, candidate=claim.candidate, started_at=now, lease_until=until)
+    number = claim.attempts[-1].number + 1 if claim.attempts else 1
+    attempt = Attempt(number=number, candidate=claim.candidate, started_at=now, lease_until=until)
     return move(
         claim,
         Phase.PROVISIONING,
         now,
-        attempts=(*claim.attempts, attempt),
+        attempts=(*claim.attempts[-KEPT_ATTEMPTS:], attempt),
         pod_fields_hash=pod_fields_hash,
         credential_key=credential_key,
         next_action_at=until,
