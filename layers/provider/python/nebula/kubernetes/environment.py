@@ -85,6 +85,8 @@ class Environment:
         if value or not source:
             self._set(name, expand(str(value or ""), self._values))
             return
+        if not isinstance(source, Mapping):
+            raise InvalidPodError("InvalidEnvironment", f"env {name}: valueFrom is not an object")
         resolved = self._from(name, source)
         if resolved is not None:
             self._set(name, resolved)
@@ -159,9 +161,12 @@ class Environment:
             return fixed[path]
         if path == "spec.nodeName" and self._node_name is not None:
             return self._node_name
-        found = pod.metadata_field(path)
+        written_later = any(f"'{annotation}'" in path for annotation in names.WRITTEN_AT_RELEASE)
+        found = None if written_later else pod.metadata_field(path)
         if found is None:
-            raise InvalidPodError("UnsupportedEnvironment", f"env {name}: fieldRef {path} is not known")
+            raise InvalidPodError(
+                "UnsupportedEnvironment", f"env {name}: fieldRef {path} is not known before the Pod runs"
+            )
         return found
 
     def _from_resource(self, name: str, reference: Mapping[str, Any]) -> str:

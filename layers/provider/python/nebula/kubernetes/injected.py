@@ -35,15 +35,11 @@ _FAMILIES: Final = {
 
 def without_injected(spec: Mapping[str, Any]) -> tuple[Object, tuple[str, ...]]:
     """The spec without injected volumes, mounts and variables, and one word per dropped credential."""
-    containers = [c for c in spec.get("containers") or [] if isinstance(c, Mapping)]
-    inits = [c for c in spec.get("initContainers") or [] if isinstance(c, Mapping)]
-    mounts = [m for c in (*containers, *inits) for m in c.get("volumeMounts") or [] if isinstance(m, Mapping)]
-    dropped = {
-        str(volume.get("name"))
-        for volume in spec.get("volumes") or []
-        if isinstance(volume, Mapping) and _is_token(volume, mounts)
-    }
-    cleaned: Object = {**spec, "volumes": [v for v in spec.get("volumes") or [] if v.get("name") not in dropped]}
+    containers = spec.get("containers") or []
+    mounts = [mount for container in containers for mount in container.get("volumeMounts") or []]
+    volumes = spec.get("volumes") or []
+    dropped = {str(volume.get("name")) for volume in volumes if _is_token(volume, mounts)}
+    cleaned: Object = {**spec, "volumes": [volume for volume in volumes if volume.get("name") not in dropped]}
     words: list[str] = []
     cleaned["containers"] = [_clean_container(container, dropped, words) for container in containers]
     return cleaned, tuple(dict.fromkeys(words))
@@ -72,7 +68,7 @@ def _harmless_source(source: Mapping[str, Any]) -> bool:
 
 def _clean_container(container: Mapping[str, Any], dropped: set[str], words: list[str]) -> Object:
     mounts = [m for m in container.get("volumeMounts") or [] if m.get("name") not in dropped]
-    env = [e for e in container.get("env") or [] if isinstance(e, Mapping)]
+    env = container.get("env") or []
     values = {e.get("name"): str(e.get("value") or "") for e in env}
     unset: set[str] = set()
     for variable, (path, word, family) in _FAMILIES.items():

@@ -31,6 +31,18 @@ ANNOTATION_ENDPOINT: Final = f"{GROUP}/endpoint"
 ANNOTATION_PRICE_PER_HOUR: Final = f"{GROUP}/price-per-hour"
 #: Written by us only to move resourceVersion before an instance is withdrawn.
 ANNOTATION_WITHDRAWN_AT: Final = f"{GROUP}/withdrawn-at"
+#: What only a released Pod has: nothing that is resolved before release may refer to it.
+WRITTEN_AT_RELEASE: Final = frozenset(
+    {
+        ANNOTATION_CLAIM,
+        ANNOTATION_INSTANCE_ID,
+        ANNOTATION_CAPACITY_TYPE,
+        ANNOTATION_REGION,
+        ANNOTATION_ENDPOINT,
+        ANNOTATION_PRICE_PER_HOUR,
+        ANNOTATION_WITHDRAWN_AT,
+    }
+)
 #: The user's: ``none`` or a list like ``8080,9000``; narrows the NodePool's ingress.
 ANNOTATION_INGRESS_PORTS: Final = f"{GROUP}/ingress-ports"
 

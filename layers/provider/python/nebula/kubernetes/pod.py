@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from nebula.kubernetes import names
 from nebula.kubernetes.api import Object
+from nebula.kubernetes.pod_structure import MalformedPodError, check_structure
 from nebula.kubernetes.times import parse_time
 
 #: Parts of ``spec`` that provisioning does not use: the scheduler's, and what others may rewrite.
@@ -23,11 +24,8 @@ _UNUSED_SPEC: Final = frozenset(
 )
 _USED_LABELS: Final = (names.LABEL_ENABLED, names.LABEL_NODE_POOL, names.LABEL_ACCELERATOR_TYPE)
 _METADATA_REFERENCE: Final = ("metadata.labels['", "metadata.annotations['")
+__all__ = ["TERMINAL_PHASES", "MalformedPodError", "Pod"]
 TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
-
-
-class MalformedPodError(ValueError):
-    """The object is not a Pod that can be read; the message names the field."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +53,7 @@ class Pod:
         metadata = _mapping(value, "metadata", "metadata")
         spec = _mapping(value, "spec", "spec")
         status = _mapping(value, "status", "status")
-        containers = spec.get("containers")
-        if not isinstance(containers, list) or not all(isinstance(c, dict) for c in containers):
-            raise MalformedPodError("spec.containers: expected a list of objects")
+        check_structure(spec)
         for key in ("name", "uid"):
             if not isinstance(metadata.get(key), str) or not metadata[key]:
                 raise MalformedPodError(f"metadata.{key}: expected text")
@@ -76,7 +72,7 @@ class Pod:
             node_name=spec.get("nodeName") or None,
             phase=str(status.get("phase") or "Pending"),
             restart_policy=str(spec.get("restartPolicy") or "Always"),
-            containers=tuple(containers),
+            containers=tuple(spec.get("containers") or ()),
         )
 
     @property
@@ -100,7 +96,7 @@ class Pod:
     def gates(self) -> tuple[str, ...]:
         """Names of all scheduling gates."""
         found = self.spec.get("schedulingGates") or []
-        return tuple(str(gate.get("name")) for gate in found if isinstance(gate, dict))
+        return tuple(str(gate.get("name")) for gate in found)
 
     @property
     def gated(self) -> bool:
@@ -161,7 +157,7 @@ def _references(containers: tuple[Object, ...]) -> list[str]:
     paths = set()
     for container in containers:
         for entry in container.get("env") or []:
-            source = entry.get("valueFrom") if isinstance(entry, dict) else None
+            source = entry.get("valueFrom")
             reference = source.get("fieldRef") if isinstance(source, dict) else None
             if isinstance(reference, dict):
                 paths.add(str(reference.get("fieldPath")))

@@ -118,6 +118,5 @@ def _amount(container: Object, value: object) -> Decimal:
 
 
 def _section(container: Object, section: str) -> Mapping[str, Any]:
-    resources = container.get("resources") or {}
-    found = resources.get(section) if isinstance(resources, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    found: Mapping[str, Any] = (container.get("resources") or {}).get(section) or {}
+    return found

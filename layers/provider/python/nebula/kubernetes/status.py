@@ -22,10 +22,11 @@ _READY: Final = "Ready"
 def status_patch(pod: Pod, desired: PodStatus, now: datetime) -> dict[str, Any] | None:
     """The patch that makes the live status say what is desired; None when it does already.
 
-    A terminal phase is sticky: the API server would let it change, so we do not ask. The patch is
-    guarded by uid and resourceVersion (409: re-read).
+    A terminal phase is sticky: the API server would let it change, so we do not ask. A gated Pod that
+    nobody deletes runs nowhere and is left alone. The patch is guarded by uid and resourceVersion (409:
+    re-read).
     """
-    if pod.terminal:
+    if pod.terminal or (pod.gated and pod.deletion_timestamp is None):
         return None
     changes = _changes(pod, desired, now)
     stale = pod.status.get("observedGeneration") not in (None, pod.generation)
@@ -62,10 +63,15 @@ def _changes(pod: Pod, desired: PodStatus, now: datetime) -> dict[str, Any]:
     conditions = [_condition(pod, wanted, now) for wanted in _with_readiness_gates(pod, desired.conditions)]
     if any(conditions):
         changes["conditions"] = [condition for condition in conditions if condition is not None]
-    containers = [_container(pod, desired)]
-    if live.get("containerStatuses") != containers:
-        changes["containerStatuses"] = containers
+    container = _container(pod, desired)
+    if not _shown(live.get("containerStatuses") or [], container):
+        changes["containerStatuses"] = [container]
     return changes
+
+
+def _shown(live: list[Any], wanted: Object) -> bool:
+    """Whether the one container is shown so already; what else a newer server keeps of it is its own."""
+    return len(live) == 1 and all((live[0].get(key) or {}) == (value or {}) for key, value in wanted.items())
 
 
 def _with_readiness_gates(pod: Pod, conditions: tuple[Condition, ...]) -> list[Condition]:

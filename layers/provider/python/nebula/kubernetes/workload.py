@@ -76,7 +76,7 @@ def translate(pod: Pod, pool: NodePool, api: KubernetesApi, *, node_name: str | 
         egress=pool.egress,
         active_deadline_seconds=_seconds(spec, "activeDeadlineSeconds"),
         termination_grace_period_seconds=_grace(spec),
-        working_dir=container.get("workingDir") or None,
+        working_dir=_working_dir(container),
     )
     return Translation(workload, (*words, *_ignored(spec), *_ingress_words(pod, pool)))
 
@@ -100,6 +100,13 @@ def _image(container: Object) -> str:
     if not isinstance(image, str) or not image or any(character.isspace() for character in image):
         raise InvalidPodError("InvalidImage", f"container {container.get('name')}: image is not a reference")
     return image
+
+
+def _working_dir(container: Object) -> str | None:
+    found = container.get("workingDir") or None
+    if found is None or isinstance(found, str):
+        return found
+    raise InvalidPodError("InvalidField", f"container {container.get('name')}: workingDir is not a path")
 
 
 def _texts(container: Object, key: str) -> list[str] | None:

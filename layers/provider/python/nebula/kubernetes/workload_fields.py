@@ -60,7 +60,7 @@ _POD: Final = (
     Field("hostname", _I, "the instance has the provider's host name"),
     Field("hostnameOverride", _I, "the instance has the provider's host name"),
     Field("imagePullSecrets", _H, "matched to the image as the kubelet does; the credential is lent and retired"),
-    Field("initContainers", _R, "one container per Pod; init containers and sidecars do not run"),
+    Field("initContainers[]", _R, "one container per Pod; init containers and sidecars do not run"),
     Field("nodeName", _H, "a Pod that is bound already is never provisioned"),
     Field("nodeSelector", _H, "checked against the virtual Node before anything is bought"),
     Field("os.name", _R, "only linux runs", ("linux",)),

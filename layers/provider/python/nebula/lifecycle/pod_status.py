@@ -95,11 +95,11 @@ def desired_status(
 ) -> PodStatus | None:
     """The status of a released Pod; None while there is nothing to say.
 
-    Nothing is said before release (the Pod is gated, its condition ``Released`` speaks), and none of a
-    claim that ends while its workload may still run: a Pod shown as finished would be replaced beside
-    it. ``activeDeadlineSeconds`` counts from release; nobody else enforces it.
+    Nothing is said before release (the Pod is gated, its condition ``Released`` speaks) unless the Pod is
+    deleted, and none of a claim that ends while its workload may still run: a Pod shown as finished would
+    be replaced beside it. ``activeDeadlineSeconds`` counts from release; nobody else enforces it.
     """
-    if claim.released_at is None:
+    if claim.released_at is None and claim.termination_reason is not TerminationReason.POD_DELETED:
         return None
     end = _end(claim, now, restart_policy, active_deadline_seconds)
     if end is not None:
@@ -159,11 +159,21 @@ def _by_exit(claim: Claim, restart_policy: str) -> _End:
     if seen.exit_code == 0 and restart_policy != RestartPolicy.ALWAYS:
         return _End("Succeeded", "", seen.message, "Completed", 0)
     if seen.exit_code is None:
-        reason = "InstanceFailed" if seen.state is InstanceState.FAILED else "ContainerExited"
-        message = "; ".join(part for part in (seen.message, _UNKNOWN_EXIT) if part)
+        reason, cause = _unexplained(claim)
+        message = "; ".join(part for part in (cause, seen.message, _UNKNOWN_EXIT) if part)
         return _End("Failed", reason, message, "Error", UNKNOWN_EXIT_CODE)
     word = "Error" if seen.exit_code else "Completed"
     return _End("Failed", "ContainerExited", seen.message or f"exit code {seen.exit_code}", word, seen.exit_code)
+
+
+def _unexplained(claim: Claim) -> tuple[str, str]:
+    """Reason and cause of an end without an exit code."""
+    if claim.termination_reason is TerminationReason.POD_DELETED:
+        return "", "stopped because the Pod was deleted"
+    failed = claim.observation.state is InstanceState.FAILED
+    if failed or claim.termination_reason is TerminationReason.INSTANCE_FAILED:
+        return "InstanceFailed", "the provider reports the instance as failed"
+    return "ContainerExited", "the container ended"
 
 
 def _ended(claim: Claim, end: _End, now: datetime, container_name: str, image: str) -> PodStatus:
