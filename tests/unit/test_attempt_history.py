@@ -8,6 +8,7 @@ from datetime import timedelta
 from nebula.domain.claim import AttemptOutcome, Phase
 from nebula.lifecycle.transitions import KEPT_ATTEMPTS, move, take_lease, with_attempt
 from nebula.stores.dynamo_claims import item_of
+
 from tests.support.claims import NOW, candidate, placed
 
 LINES = tuple(f"type-{n}: {'there is no capacity ' * 20}" for n in range(10))
