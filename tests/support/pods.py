@@ -15,7 +15,7 @@ from nebula.kubernetes.api import ForbiddenError, KubernetesApi
 from nebula.kubernetes.pod import Pod
 
 from local.kubernetes.adapter import client
-from local.kubernetes.resources import PODS
+from local.kubernetes.resources import NAMESPACES, PODS
 from local.kubernetes.server import Emulator
 
 Object = dict[str, Any]
@@ -131,6 +131,7 @@ class Cluster:
         self.clock = ManualClock(NOW)
         self.emulator = Emulator(clock=self.clock, schedule=schedule)
         self.api = client(self.emulator, "demo")
+        self.emulator.create(NAMESPACES, "", {"metadata": {"name": "team"}})
 
     def add(self, value: Object) -> Pod:
         """Create a Pod; the view of what was stored."""

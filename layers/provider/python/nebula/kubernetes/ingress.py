@@ -55,6 +55,6 @@ def _opened(pod: Pod, pool: NodePool) -> tuple[PublishedPort, ...]:
         case IngressMode.FIRST_PORT:
             return tuple(PublishedPort(port=port) for port in declared_ports(pod)[:1])
         case IngressMode.PORTS:
-            return tuple({port.port: port for port in pool.ingress.ports}.values())
+            return tuple(dict.fromkeys(pool.ingress.ports))
         case _:
             return ()
