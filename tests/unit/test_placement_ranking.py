@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 from nebula.domain.candidate import CapacityType, Shape
 from nebula.domain.nodepool import NodePool, ProviderEntry, Strategy
+from nebula.domain.offering import Offering
 from nebula.placement.engine import decide
 from nebula.placement.report import MAX_LINES, decision_lines
+from nebula.placement.request import ProviderSupply
 from nebula.providers.base import RegionSet
+from nebula.stores.blocks import Block
 
 from tests.support.placing import NOW, block, offering, pool, request, supply
 
 SPOT, ON_DEMAND = CapacityType.SPOT, CapacityType.ON_DEMAND
 
 
-def both_tiers(name: str, on_demand: str, spot: str) -> list[object]:
+def both_tiers(name: str, on_demand: str, spot: str) -> list[Offering]:
     return [offering(name, price=on_demand), offering(name, price=spot, capacity_type=SPOT)]
 
 
-def choose(the_pool: NodePool, supplies: list[object], **kwargs: object) -> str:
-    decision = decide(
-        kwargs.pop("request", request()), the_pool, supplies, kwargs.pop("blocks", ()), kwargs.pop("live", {}), NOW
-    )  # type: ignore[arg-type]
+def choose(
+    the_pool: NodePool,
+    supplies: Sequence[ProviderSupply],
+    *,
+    blocks: Sequence[Block] = (),
+    live: Mapping[str, int] | None = None,
+) -> str:
+    decision = decide(request(), the_pool, supplies, blocks, live or {}, NOW)
     assert decision.candidate is not None
     return f"{decision.candidate.provider}/{decision.candidate.capacity_type}"
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from nebula.domain.candidate import Shape
 from nebula.domain.nodepool import NodePool, ProviderEntry
+from nebula.domain.offering import Offering
 from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi, KubernetesError, Object
 from nebula.kubernetes.node import NodeState, ensure_node, node_name, node_problems
 from nebula.kubernetes.pod import Pod
@@ -19,7 +20,10 @@ from nebula.workflows.services import Services
 FIRST_TICKS = 7
 """Ticks enqueued behind a Node that nobody beats yet: they reach past the schedule's next minute."""
 
-_catalogues: dict[str, tuple[OfferingList, Catalogue]] = {}
+MAX_CATALOGUES = 64
+"""Arranged price lists kept in a warm process: one per provider and set of parameters in use."""
+
+_catalogues: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[tuple[Offering, ...], Catalogue]] = {}
 
 
 def provider_supply(providers: Providers, entry: ProviderEntry) -> ProviderSupply:
@@ -32,19 +36,22 @@ def provider_supply(providers: Providers, entry: ProviderEntry) -> ProviderSuppl
     return ProviderSupply(
         entry,
         capabilities=provider.capabilities,
-        catalogue=arranged(provider, offerings),
+        catalogue=arranged(provider, offerings, entry),
         region_sets=provider.regions(entry.regions),
         note=offerings.note,
     )
 
 
-def arranged(provider: Provider, offerings: OfferingList) -> Catalogue:
-    """The offerings as a catalogue; the same list in a warm process is arranged only once."""
-    known = _catalogues.get(provider.name)
-    if known is not None and known[0].offerings is offerings.offerings:
+def arranged(provider: Provider, offerings: OfferingList, entry: ProviderEntry) -> Catalogue:
+    """The offerings that hold for the entry's parameters; one list in a warm process is arranged only once."""
+    key = (provider.name, tuple(sorted(entry.parameters.items())))
+    known = _catalogues.get(key)
+    if known is not None and known[0] is offerings.offerings:
         return known[1]
-    catalogue = Catalogue(offerings.offerings)
-    _catalogues[provider.name] = (offerings, catalogue)
+    catalogue = Catalogue(row for row in offerings.offerings if row.holds_for(entry.parameters))
+    if len(_catalogues) >= MAX_CATALOGUES:
+        _catalogues.clear()
+    _catalogues[key] = (offerings.offerings, catalogue)
     return catalogue
 
 
