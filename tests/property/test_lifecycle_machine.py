@@ -29,6 +29,8 @@ from tests.support.world import CLUSTER, World, pool_object, running
 
 CANARY = "canary-7f3a-value"
 BUDGET = Decimal(12)
+#: What the provider promises; ``visible`` and ``lag`` below stay within it.
+VISIBILITY = timedelta(seconds=36)
 NAMES = st.sampled_from(["a", "b", "c"])
 SECONDS = st.integers(0, 90).map(lambda n: timedelta(seconds=n))
 FAULTS = st.sampled_from(
@@ -50,12 +52,12 @@ class Lifecycle(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(pool=pool_object("simulated", budgetPerHour=str(BUDGET)))
+        self.world = World(pool=pool_object("simulated", budgetPerHour=str(BUDGET)), visibility_delay=VISIBILITY)
         self.wire: Tripwire = wired(self.world)
         self.foreign = self.world.simulated.console.add_foreign()
         self.world.clock.advance(timedelta(hours=1))
 
-    @initialize(boot=SECONDS, visible=st.integers(0, 3), lag=st.integers(0, 5), dying=SECONDS)
+    @initialize(boot=SECONDS, visible=st.integers(0, 30), lag=st.integers(0, 5), dying=SECONDS)
     def behave(self, boot: timedelta, visible: int, lag: int, dying: timedelta) -> None:
         self.world.simulated.behaviour = Behaviour(
             boot=boot,
@@ -75,9 +77,12 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(name=NAMES)
     def create(self, name: str) -> None:
         if self.world.pod(name) is None:
-            env = [{"name": "TOKEN", "value": CANARY}]
-            container = {"name": "main", "image": "train:1", "env": env}
-            container["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
+            container = {
+                "name": "main",
+                "image": "train:1",
+                "env": [{"name": "TOKEN", "value": CANARY}],
+                "resources": {"limits": {"nvidia.com/gpu": "1"}},
+            }
             self.world.create_pod(name, containers=[container])
 
     @rule(name=NAMES)
@@ -129,19 +134,39 @@ class Lifecycle(RuleBasedStateMachine):
     def crash_soon(self, number: int, after: bool) -> None:
         self.wire.arm(number, after=after)
 
+    @rule(name=NAMES, late=st.booleans())
+    def something_happens_during_the_next_create(self, name: str, late: bool) -> None:
+        """A delete while the create is in flight, or a lease that runs out under it."""
+
+        def meanwhile(call: Call, _subject: object) -> None:
+            if call is not Call.PROVISION:
+                return
+            self.world.simulated.script.before_each(None)
+            if late:
+                self.world.clock.advance(timedelta(minutes=3))
+                self.world.tick(after=timedelta(0))
+                self.world.tick(after=timedelta(seconds=45))
+                self.world.tick(after=timedelta(seconds=15))
+            elif self.world.pod(name) is not None:
+                self.world.delete_pod(name)
+                self.world.pump()
+
+        self.world.simulated.script.before_each(meanwhile)
+
     @precondition(lambda self: self.world.billed())
     @rule(how=st.sampled_from(["exit", "fail", "delete", "interrupt"]), index=st.integers(0, 3))
     def instance_ends(self, how: str, index: int) -> None:
         owned = self.world.billed()
         console, machine = self.world.simulated.console, owned[index % len(owned)]
-        act = {
-            "exit": lambda: console.exit(machine, 1),
-            "fail": lambda: console.fail(machine, "container crashed"),
-            "delete": lambda: console.delete(machine),
-            "interrupt": lambda: console.interrupt(machine),
-        }[how]
         with contextlib.suppress(ValueError):  # it has ended already
-            act()
+            if how == "exit":
+                console.exit(machine, 1)
+            elif how == "fail":
+                console.fail(machine, "container crashed")
+            elif how == "delete":
+                console.delete(machine)
+            else:
+                console.interrupt(machine)
 
     @rule(name=NAMES)
     def pod_is_announced_late(self, name: str) -> None:
@@ -167,6 +192,7 @@ class Lifecycle(RuleBasedStateMachine):
         """The faults stop; within some minutes everything is as it should be."""
         self.wire.disarm()
         self.world.simulated.script.heal()
+        self.world.simulated.script.before_each(None)
         self.world.simulated.mend_listings()
         self.world.clock.advance(timedelta(minutes=20))
         self.world.run(12)

@@ -22,7 +22,7 @@ from nebula.kubernetes.api import KubernetesApi
 from nebula.observability import MemoryTelemetry
 from nebula.providers.base import Provider, Providers
 from nebula.providers.errors import ProviderUnconfiguredError
-from nebula.providers.simulated import SimulatedProvider
+from nebula.providers.simulated import DEFAULT_CAPABILITIES, SimulatedProvider
 from nebula.stores.memory_blocks import MemoryBlockStore
 from nebula.stores.memory_claims import MemoryClaimStore
 from nebula.stores.memory_credentials import MemoryCredentialStore
@@ -116,11 +116,18 @@ def pool_object(*providers: str, **spec: Any) -> Object:
 class World:
     """One installation. ``queue`` holds the envelopes on the bus; ``pump`` delivers them as the rules do."""
 
-    def __init__(self, *providers: Provider, pool: Object | None = None, **stores: Any) -> None:
-        self.clock = ManualClock(START)
+    def __init__(
+        self,
+        *providers: Provider,
+        pool: Object | None = None,
+        visibility_delay: timedelta = timedelta(0),
+        **stores: Any,
+    ) -> None:
+        self.clock: ManualClock = stores.get("clock") or ManualClock(START)
         self.emulator = Emulator(clock=self.clock)
         self.api = client(self.emulator, CLUSTER)
-        self.simulated = SimulatedProvider(self.clock)
+        capabilities = DEFAULT_CAPABILITIES.model_copy(update={"visibility_delay": visibility_delay})
+        self.simulated = SimulatedProvider(self.clock, capabilities=capabilities)
         self.providers = FixedProviders(*(providers or (self.simulated,)))
         self.publisher = MemoryPublisher(self.clock)
         self.ticks = MemoryTickQueue(self.clock)
@@ -190,9 +197,13 @@ class World:
         for _ in range(limit):
             if not self.collect():
                 return
-            for _ in range(copies):
-                self.deliver(self.queue[0])
-            self.queue.pop(0)
+            envelope = self.queue.pop(0)
+            try:
+                for _ in range(copies):
+                    self.deliver(envelope)
+            except BaseException:
+                self.queue.insert(0, envelope)
+                raise
         raise AssertionError("the bus does not come to rest")
 
     def deliver(self, raw: Object) -> None:

@@ -1,0 +1,92 @@
+"""What every handler does with a batch: partial failures, malformed events, nothing shown of their values."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from nebula.events.batch import handle
+from nebula.events.details import PodDetail
+from nebula.events.envelope import Envelope, MalformedEventError
+from nebula.observability import MemoryTelemetry
+
+CANARY = "hunter2-canary"
+GOOD = {
+    "source": "nebula.kubernetes",
+    "detail-type": "Pod Gated",
+    "detail": {"schema_version": 1, "cluster": "c", "namespace": "n", "name": "p", "uid": "u"},
+}
+
+
+def _changed(**detail: Any) -> str:
+    return json.dumps({**GOOD, "detail": {**GOOD["detail"], **detail}})  # type: ignore[dict-item]
+
+
+def _without(field: str) -> str:
+    detail = {k: v for k, v in GOOD["detail"].items() if k != field}  # type: ignore[attr-defined]
+    return json.dumps({**GOOD, "detail": detail})
+
+
+MALFORMED = {
+    "wrong type": (_changed(uid=7), "detail.uid: string_type"),
+    "missing uid": (_without("uid"), "detail.uid: missing"),
+    "a list for an object": (json.dumps([GOOD]), "event: expected an object, got list"),
+    "a list for a text": (_changed(name=[CANARY]), "detail.name: string_type"),
+    "junk of 200 KB": (CANARY * 14_000, "event: not JSON"),
+    "junk of 200 KB in a field": (_changed(uid=CANARY * 14_000), "detail.uid: string_too_long"),
+    "larger than an event can be": (_changed(uid="x" * 300_000), "event: larger than 262144 bytes"),
+    "no detail": (json.dumps({"source": "a", "detail-type": "Pod Gated"}), "event.detail: missing"),
+    "another detail-type": (json.dumps({**GOOD, "detail-type": CANARY}), "detail-type is not one"),
+    "a name that is none": (_changed(name="../" + CANARY), "detail.name: string_pattern_mismatch"),
+    "not UTF-8 of JSON": ("\x00{", "event: not JSON"),
+}
+
+
+def _batch(*bodies: str) -> dict[str, Any]:
+    return {
+        "Records": [
+            {"messageId": f"m{n}", "eventSource": "aws:sqs", "body": body, "attributes": {}, "messageAttributes": {}}
+            for n, body in enumerate(bodies)
+        ]
+    }
+
+
+def _seen(into: list[str]) -> Any:
+    def act(envelope: Envelope) -> None:
+        into.append(envelope.read(PodDetail).uid)
+
+    return act
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_record_is_refused_by_field_and_harms_no_other(name: str) -> None:
+    body, problem = MALFORMED[name]
+    seen: list[str] = []
+    telemetry = MemoryTelemetry()
+    answer = handle(_batch(json.dumps(GOOD), body, json.dumps(GOOD)), _seen(seen), telemetry)
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+    assert seen == ["u", "u"]
+    said = repr(telemetry.lines)
+    assert problem in said
+    assert CANARY not in said
+    assert telemetry.total("EventsRefused") == 1
+
+
+def test_all_records_failing_is_an_answer_and_not_an_exception() -> None:
+    def act(_: Envelope) -> None:
+        raise RuntimeError(CANARY)
+
+    telemetry = MemoryTelemetry()
+    answer = handle(_batch(json.dumps(GOOD), json.dumps(GOOD)), act, telemetry)
+    assert [f["itemIdentifier"] for f in answer["batchItemFailures"]] == ["m0", "m1"]
+    assert "RuntimeError at test_handler_batches.py" in repr(telemetry.lines)
+    assert CANARY not in repr(telemetry.lines)
+
+
+def test_a_bare_event_is_taken_and_its_error_rises() -> None:
+    seen: list[str] = []
+    assert handle(GOOD, _seen(seen), MemoryTelemetry()) == {}
+    assert seen == ["u"]
+    with pytest.raises(MalformedEventError, match=r"detail.uid: missing"):
+        handle(json.loads(_without("uid")), _seen(seen), MemoryTelemetry())
