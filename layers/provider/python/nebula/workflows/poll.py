@@ -13,6 +13,7 @@ from nebula.workflows.orphans import OrphanPolicy
 from nebula.workflows.services import Services
 from nebula.workflows.sweep import sweep
 from nebula.workflows.wake import wake_budget_waiters
+from nebula.workflows.wake import wake_budget_waiters
 
 #: Ticks per minute's batch: the schedule may be late by up to a minute, so they reach into the next.
 TICKS_AHEAD = 7
@@ -75,7 +76,15 @@ def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> P
 def _look(services: Services, until: datetime) -> PollReport:
     seen = look(services, until=until - RESERVE)
     _wake(services, seen)
-    return PollReport(handled=seen.handled, due=announce_due(services), cut_short=seen.cut_short)
+    return PollReport(handled=seen.handled, due=_wake(services, seen), cut_short=seen.cut_short)
+
+
+def _wake(services: Services, seen: Observation) -> int:
+    """Freed budget first, so that whoever fits in it is announced with what is due; returns how many."""
+    for view in seen.clusters.values():
+        if view.pods is not None:
+            wake_budget_waiters(services, view.api, view.claims)
+    return announce_due(services)
 
 
 def _wake(services: Services, seen: Observation) -> None:
