@@ -209,6 +209,6 @@ def _place(url: str) -> str:
     """Host and path of a URL; never its query or a user in it."""
     try:
         parts = urlsplit(url)
-        return f"{parts.hostname or ''}{parts.path}"
     except ValueError:
         return "?"
+    return f"{parts.hostname or ''}{parts.path}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 
 from pydantic import AwareDatetime, Field
@@ -21,6 +22,9 @@ class Offering(StoredModel):
 
     Where vCPUs are sold singly they come in powers of two from ``min_vcpus`` on (RunPod CPU flavors).
     ``default_disk_gb`` is what the provider adds and bills when the Pod asks for no disk.
+
+    ``parameters`` are the pool parameters that the row is for (RunPod: ``cloud``); ``by_default`` says
+    whether it also holds where the pool leaves them out.
     """
 
     provider: str
@@ -40,9 +44,18 @@ class Offering(StoredModel):
     available: bool = True
     min_vcpus: int = Field(default=2, ge=1)
     default_disk_gb: int = Field(default=0, ge=0)
+    parameters: dict[str, str] = Field(default_factory=dict)
+    by_default: bool = True
     attributes: dict[str, str] = Field(default_factory=dict)
     source: str
     as_of: AwareDatetime
+
+    def holds_for(self, parameters: Mapping[str, str]) -> bool:
+        """Whether a pool entry with these parameters may use the row; values are compared without case."""
+        return all(
+            parameters[name].upper() == value.upper() if name in parameters else self.by_default
+            for name, value in self.parameters.items()
+        )
 
     def rented_vcpus(self, shape: Shape) -> int | None:
         """Count the vCPUs to rent for a CPU-only shape where they are sold singly; None when it cannot be had.
