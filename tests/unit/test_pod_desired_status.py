@@ -119,7 +119,7 @@ def test_a_pod_whose_workload_may_still_run_is_not_shown_as_ended(why: Terminati
 
 
 def test_a_deleted_pod_ends_once_its_instance_is_gone_even_if_it_was_never_released() -> None:
-    deleted = {"outcome": AttemptOutcome.GONE, "termination_reason": TerminationReason.POD_DELETED}
+    deleted: dict[str, Any] = {"outcome": AttemptOutcome.GONE, "termination_reason": TerminationReason.POD_DELETED}
     for released_at in (NOW, None):
         status = shown(claim(Phase.TERMINATING, released_at=released_at, **deleted))
         assert (status.phase, status.reason) == ("Failed", "")

@@ -8,7 +8,7 @@ import pytest
 from nebula.domain.workload import RestartPolicy
 from nebula.kubernetes.field_walk import findings
 from nebula.kubernetes.workload import InvalidPodError, Translation, refusals, translate
-from nebula.kubernetes.workload_fields import FIELDS, Treatment
+from nebula.kubernetes.workload_fields import FIELDS
 
 from tests.support.pods import Object, References, container, node_pool, pod
 
