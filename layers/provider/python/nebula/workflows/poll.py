@@ -13,7 +13,6 @@ from nebula.workflows.orphans import OrphanPolicy
 from nebula.workflows.services import Services
 from nebula.workflows.sweep import sweep
 from nebula.workflows.wake import wake_budget_waiters
-from nebula.workflows.wake import wake_budget_waiters
 
 #: Ticks per minute's batch: the schedule may be late by up to a minute, so they reach into the next.
 TICKS_AHEAD = 7
@@ -58,8 +57,7 @@ def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> P
         beat_nodes(services, live, services.providers.names(), min_age=timedelta(0))
     configured = _configured(services)
     seen = look(services, until=until - RESERVE, extra_providers=configured)
-    _wake(services, seen)
-    due = announce_due(services)
+    due = _wake(services, seen)
     report = sweep(services, seen, policy)
     services.telemetry.info(
         "swept",
@@ -75,7 +73,6 @@ def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> P
 
 def _look(services: Services, until: datetime) -> PollReport:
     seen = look(services, until=until - RESERVE)
-    _wake(services, seen)
     return PollReport(handled=seen.handled, due=_wake(services, seen), cut_short=seen.cut_short)
 
 
@@ -85,12 +82,6 @@ def _wake(services: Services, seen: Observation) -> int:
         if view.pods is not None:
             wake_budget_waiters(services, view.api, view.claims)
     return announce_due(services)
-
-
-def _wake(services: Services, seen: Observation) -> None:
-    """Budget that was freed goes to the oldest claims that fit, before the due ones are announced."""
-    for view in seen.clusters.values():
-        wake_budget_waiters(services, view.api, view.claims)
 
 
 def _live_clusters(services: Services) -> list[str]:

@@ -21,7 +21,6 @@ from nebula.workflows.observe import ClusterView, Observation
 from nebula.workflows.orphans import OrphanPolicy, OrphanReport, reap_orphans
 from nebula.workflows.pod_checks import Standing, read_pod
 from nebula.workflows.pool_status import tend_pools
-from nebula.workflows.pool_status import tend_pools
 from nebula.workflows.services import Services
 from nebula.workflows.terminate import end_claim
 
@@ -48,7 +47,6 @@ def sweep(services: Services, seen: Observation, policy: OrphanPolicy) -> SweepR
         announced += _announce_pods(services, view, view.pods)
         ended += _end_claims_without_pod(services, view, view.pods)
         retire_nodes(services, view)
-        tend_pools(services, view.api, view.claims)
         tend_pools(services, view.api, view.claims)
     return SweepReport(announced, ended, reap_orphans(services, seen, policy))
 
