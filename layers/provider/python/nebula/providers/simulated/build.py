@@ -19,8 +19,8 @@ _shared: dict[str, SimulatedProvider] = {}
 def build(parameter: SecretStr, clock: Clock) -> SimulatedProvider:
     """The provider that the parameter describes: a JSON object with the fields of ``Behaviour``.
 
-    Every function of one process gets the same object, because its machines live nowhere else. Raises
-    ``ProviderUnconfiguredError`` when the parameter cannot be read.
+    Every function of one process gets the same object, on the clock of the first that asked, because
+    its machines live nowhere else. Raises ``ProviderUnconfiguredError`` for a parameter that does not fit.
     """
     text = parameter.get_secret_value()
     with _lock:
