@@ -28,7 +28,7 @@ def handler(event: object, _context: object) -> dict[str, Any]:
     """Take an SQS batch or one bare event; an ``Explain`` event answers with the candidate table."""
     if isinstance(event, dict) and event.get("detail-type") == DetailType.EXPLAIN:
         asked = parse_envelope(event).read(ExplainDetail)
-        return explain_pod(services(), asked.pod, asked.node_pool)
+        return explain_pod(services(), asked.pod, asked.node_pool, asked.cluster)
     return handle(event, _act, services().telemetry)
 
 

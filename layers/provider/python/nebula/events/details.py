@@ -127,8 +127,13 @@ class CredentialDetail(Detail):
 
 
 class ExplainDetail(Detail):
-    """A dry run: a Pod and its NodePool as objects. Goes to the function directly, never over the bus."""
+    """A dry run: a Pod and its NodePool as objects. Goes to the function directly, never over the bus.
+
+    ``cluster`` may be left out where the installation has one; without ``node_pool`` the NodePool that
+    the Pod names is read there.
+    """
 
     detail_types: ClassVar[tuple[DetailType, ...]] = (DetailType.EXPLAIN,)
     pod: dict[str, Any] = Field(repr=False)
     node_pool: dict[str, Any] | None = None
+    cluster: str = Field(default="", max_length=100)

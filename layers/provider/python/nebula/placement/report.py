@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from nebula.placement.filters import usd
 from nebula.placement.verdict import Decision, Verdict
 
-STALE_AFTER = timedelta(days=60)
-"""A price older than this is used all the same, but the decision says so."""
+OLD_DAYS = 60
+"""A price older than this many days is used all the same, but the decision says so."""
 
 MAX_LINES = 20
 MAX_LINE_LENGTH = 200
@@ -40,8 +40,13 @@ def verdict_line(verdict: Verdict, now: datetime) -> str:
 
 
 def price_age_note(verdict: Verdict, now: datetime) -> str:
-    """``price is 74 days old`` when it is older than ``STALE_AFTER``, else nothing."""
+    """``price is 74 days old`` when it is older than ``OLD_DAYS``, else nothing."""
     if not verdict.offer.quotes:
         return ""
-    age = now - verdict.offer.quotes[0].as_of
-    return f"price is {age.days} days old" if age > STALE_AFTER else ""
+    days = age_days(verdict.offer.quotes[0].as_of, now)
+    return f"price is {days} days old" if days > OLD_DAYS else ""
+
+
+def age_days(as_of: datetime, now: datetime) -> int:
+    """Whole days since a price was true; 0 for one dated ahead."""
+    return max((now - as_of).days, 0)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 from nebula.domain.candidate import Candidate, Shape
 from nebula.domain.claim import Claim, Phase, claim_id_for
-from nebula.domain.nodepool import NodePool, Strategy
 from nebula.events.details import DetailType
 from nebula.events.publisher import PublishError
 from nebula.kubernetes.api import KubernetesApi
@@ -24,6 +22,7 @@ from nebula.stores.claims import BudgetExhaustedError
 from nebula.workflows.announce import publish_claim
 from nebula.workflows.placement_metrics import measure_decision
 from nebula.workflows.pod_report import show_condition, show_event
+from nebula.workflows.pool_ledger import active_blocks, budget_left, live_claims
 from nebula.workflows.services import Services
 from nebula.workflows.supply import cluster_supplies
 from nebula.workflows.wish import NoWishError, Wish, read_wish
@@ -63,9 +62,8 @@ class Placing:
 
     def _decide(self, wish: Wish, supplies: tuple[ProviderSupply, ...]) -> Claim:
         """Decide until the ledger takes the candidate: another placement may take the budget first."""
-        names = {supply.name for supply in supplies if supply.capabilities is not None}
-        blocks = [block for name in sorted(names) for block in self._services.blocks.active(name, self._now)]
-        live = self._live_claims(wish.pool)
+        blocks = active_blocks(self._services.blocks, supplies, self._now)
+        live = live_claims(self._services.claims, self._api.name, wish.pool)
         over_budget: set[str] = set()
         tries = 0
         while True:
@@ -88,22 +86,10 @@ class Placing:
             restart_policy=wish.restart_policy,
             publishes=wish.publishes,
             exclusions=frozenset(claim.exclusions) if claim is not None else frozenset(),
-            budget_left=self._budget_left(wish.pool),
+            budget_left=budget_left(self._services.claims, self._api.name, wish.pool),
             over_budget=over_budget,
             waiting_since=claim.phase_since if claim is not None else None,
         )
-
-    def _budget_left(self, pool: NodePool) -> Decimal | None:
-        if pool.budget_per_hour is None:
-            return None
-        return pool.budget_per_hour - self._services.claims.budget(self._api.name, pool.name).committed_per_hour
-
-    def _live_claims(self, pool: NodePool) -> Counter[str]:
-        """Live claims of the pool per provider; only ``Weighted`` asks, so only it pays for the read."""
-        if pool.strategy is not Strategy.WEIGHTED:
-            return Counter()
-        live = self._services.claims.live(self._api.name)
-        return Counter(c.candidate.provider for c in live if c.node_pool == pool.name and c.candidate is not None)
 
     def _placed(self, wish: Wish, decision: Decision, candidate: Candidate) -> Claim:
         """The candidate into the ledger with its price reserved, then the hint to buy it."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from decimal import Decimal
 
 from nebula.domain.claim import Claim, Phase
 from nebula.domain.nodepool import NodePool
@@ -15,6 +14,7 @@ from nebula.kubernetes.api import KubernetesApi, KubernetesError
 from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object
 from nebula.placement.budget import that_fit
 from nebula.stores.claims import DueClaim
+from nebula.workflows.pool_ledger import budget_left
 from nebula.workflows.services import Services
 
 
@@ -32,7 +32,7 @@ def wake_budget_waiters(services: Services, api: KubernetesApi, claims: Iterable
     for name, pool_claims in waiting.items():
         pool = _readable(services, api, name)
         if pool is not None:
-            woken += wake(services, that_fit(pool_claims, _left(services, api.name, pool)))
+            woken += wake(services, that_fit(pool_claims, budget_left(services.claims, api.name, pool)))
     return woken
 
 
@@ -54,12 +54,6 @@ def wake(services: Services, claims: Iterable[Claim]) -> int:
     if woken:
         services.telemetry.info("claims woken", count=woken)
     return woken
-
-
-def _left(services: Services, cluster: str, pool: NodePool) -> Decimal | None:
-    if pool.budget_per_hour is None:
-        return None
-    return pool.budget_per_hour - services.claims.budget(cluster, pool.name).committed_per_hour
 
 
 def _readable(services: Services, api: KubernetesApi, name: str) -> NodePool | None:

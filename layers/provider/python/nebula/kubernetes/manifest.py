@@ -1,0 +1,38 @@
+"""A Pod from what a user has in a file: a Pod, or an object with a Pod template. For dry runs only."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, Final
+
+from nebula.kubernetes.pod import MalformedPodError, Pod
+
+#: Where the Pod template of a kind is; every other kind with ``spec.template`` is read the same way.
+_DEEPER: Final = {"CronJob": ("spec", "jobTemplate")}
+DRY_RUN_UID: Final = "dry-run"
+
+
+def pod_from_manifest(value: Mapping[str, Any]) -> Pod:
+    """The Pod that the object describes, with the name and uid that a server would add.
+
+    Raises ``MalformedPodError`` when there is none.
+    """
+    kind = str(value.get("kind") or "Pod")
+    holder: Any = value
+    for key in _DEEPER.get(kind, ()):
+        holder = holder.get(key) if isinstance(holder, Mapping) else None
+    spec = holder.get("spec") if isinstance(holder, Mapping) else None
+    template = spec.get("template") if isinstance(spec, Mapping) else None
+    found = template if kind != "Pod" and isinstance(template, Mapping) else value
+    if kind != "Pod" and found is value:
+        raise MalformedPodError(f"kind {kind} holds no Pod template")
+    pod = copy.deepcopy(dict(found))
+    named = value.get("metadata") or {}
+    metadata = pod.setdefault("metadata", {})
+    if not isinstance(metadata, dict) or not isinstance(named, Mapping):
+        raise MalformedPodError("metadata: expected an object")
+    for key, fallback in (("name", "pod"), ("namespace", "default"), ("uid", DRY_RUN_UID)):
+        if not metadata.get(key):
+            metadata[key] = (named.get(key) or named.get("generateName") or fallback) if key == "name" else fallback
+    return Pod.from_object(pod)
