@@ -1,0 +1,1 @@
+"""The whole stack on one machine: simulators over HTTP, the worker, the demo."""

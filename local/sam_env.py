@@ -12,8 +12,8 @@ from pathlib import Path
 from local.deployment import ROOT, Deployment, Endpoints
 
 SAM_ENVIRONMENT = ROOT / "local" / "sam-env.json"
-#: Options of ``local.servers`` under ``make stack``: the same addresses at each start.
-FIXED_PORTS = ("--aws-port", "4566", "--runpod-port", "4567", "--kubernetes-port", "4568")
+#: Options of ``local.servers`` under ``make stack``: the same addresses at each start, something to look at.
+SERVER_OPTIONS = ("--aws-port", "4566", "--runpod-port", "4567", "--kubernetes-port", "4568", "--fixtures")
 
 
 def write_sam_environment(deployment: Deployment, endpoints: Endpoints) -> Path:

@@ -21,7 +21,7 @@ from local.sockets import address, adopt, listen
 from local.supervisor import Supervisor
 
 
-def run(directory: Path, ports: tuple[int, int, int]) -> int:
+def run(directory: Path, ports: tuple[int, int, int], *, with_fixtures: bool) -> int:
     """Serve until SIGTERM. ``ports`` are those of AWS, RunPod and Kubernetes; 0 takes a free one."""
     aws, runpod, kubernetes = (listen(port) for port in ports)
     endpoints = Endpoints(
@@ -35,7 +35,7 @@ def run(directory: Path, ports: tuple[int, int, int]) -> int:
         {
             "aws": partial(_serve_aws, aws),
             "runpod": partial(_serve_runpod, runpod, endpoints.runpod_key),
-            "kubernetes": partial(_serve_kubernetes, kubernetes, endpoints.cluster_token),
+            "kubernetes": partial(_serve_kubernetes, kubernetes, endpoints.cluster_token, with_fixtures),
         }
     )
     supervisor.stop_on_signals()
@@ -66,12 +66,15 @@ def _serve_aws(listener: socket.socket) -> None:
     make_server(host, port, application, threaded=True, request_handler=Handler, fd=listener.fileno()).serve_forever()
 
 
-def _serve_kubernetes(listener: socket.socket, token: str) -> None:
+def _serve_kubernetes(listener: socket.socket, token: str, with_fixtures: bool) -> None:
     from local.kubernetes.access import MASTERS, User
     from local.kubernetes.http_server import KubernetesServer
     from local.kubernetes.server import Emulator
+    from local.restore import fixtures, restore
 
     emulator = Emulator(tokens={token: User("admin", (MASTERS,))})
+    if with_fixtures:
+        restore(emulator, fixtures())
     adopt(KubernetesServer(emulator), listener).serve_forever(poll_interval=0.1)
 
 
@@ -88,8 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--aws-port", type=int, default=0)
     parser.add_argument("--runpod-port", type=int, default=0)
     parser.add_argument("--kubernetes-port", type=int, default=0)
+    parser.add_argument("--fixtures", action="store_true", help="put the objects of local/fixtures into the cluster")
     options = parser.parse_args(arguments)
-    return run(options.dir, (options.aws_port, options.runpod_port, options.kubernetes_port))
+    ports = (options.aws_port, options.runpod_port, options.kubernetes_port)
+    return run(options.dir, ports, with_fixtures=options.fixtures)
 
 
 if __name__ == "__main__":

@@ -48,8 +48,6 @@ class Stack:
 
     def __enter__(self) -> Stack:
         """Start both and wait until they are ready. ``StackFailedError``."""
-        shutil.rmtree(self.directory, ignore_errors=True)
-        self.directory.mkdir(parents=True)
         try:
             self.start_servers()
             self.start_worker()
@@ -78,7 +76,9 @@ class Stack:
         return self.directory / f"{name}.log"
 
     def start_servers(self) -> None:
-        """Start AWS, RunPod and Kubernetes."""
+        """Start AWS, RunPod and Kubernetes in an empty directory."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
         self._servers = self._spawn("servers", *self._server_options)
         self._wait("servers", ServersFile, self._servers)
 
@@ -153,9 +153,9 @@ def _end(process: subprocess.Popen[bytes] | None, how: signal.Signals) -> None:
 
 def main() -> int:
     """Run the stack on fixed ports until interrupted."""
-    from local.sam_env import FIXED_PORTS, write_sam_environment
+    from local.sam_env import SERVER_OPTIONS, write_sam_environment
 
-    with Stack(run_files.DEFAULT_DIRECTORY, server_options=FIXED_PORTS) as stack:
+    with Stack(run_files.DEFAULT_DIRECTORY, server_options=SERVER_OPTIONS) as stack:
         endpoints = stack.endpoints
         written = write_sam_environment(stack.worker.deployment, endpoints)
         print(f"AWS         {endpoints.aws}")

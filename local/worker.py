@@ -15,11 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import boto3
 
 from local import lambda_api, run_files, secrets
+from local.aws import client
 from local.deploy import deploy
 from local.deployment import Deployment, Endpoints, Function
 from local.forwarding import forward_events
@@ -39,16 +37,6 @@ class Options:
     directory: Path
     divisor: float
     parameters: dict[str, str]
-
-
-def client(service: str, endpoints: Endpoints) -> Any:
-    """A boto3 client of the local moto, whatever this process's environment says."""
-    session = boto3.session.Session(
-        aws_access_key_id="local",
-        aws_secret_access_key="local",  # noqa: S106 - moto takes any
-        region_name=endpoints.region,
-    )
-    return session.client(service, endpoint_url=endpoints.aws)  # type: ignore[call-overload]
 
 
 def run(options: Options) -> int:
