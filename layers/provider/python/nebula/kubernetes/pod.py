@@ -119,6 +119,12 @@ class Pod:
         return self.phase in TERMINAL_PHASES
 
     @property
+    def active_deadline_seconds(self) -> int | None:
+        """``spec.activeDeadlineSeconds``; nobody but us enforces it."""
+        found = self.spec.get("activeDeadlineSeconds")
+        return found if isinstance(found, int) else None
+
+    @property
     def claim_annotation(self) -> str | None:
         """The claim id written at release."""
         return self.annotations.get(names.ANNOTATION_CLAIM) or None

@@ -10,6 +10,7 @@ from nebula.domain.credential import CredentialKey
 from nebula.domain.nodepool import NodePool
 from nebula.domain.workload import PullCredential, Workload
 from nebula.kubernetes.api import KubernetesApi
+from nebula.kubernetes.node import node_name
 from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.pull_secrets import UnsupportedPullSecretError, find_pull_credential
@@ -115,7 +116,7 @@ def prepare(services: Services, claim: Claim) -> Preparation:
     trouble = node_trouble(api, provider.name, pod)
     if trouble:
         raise NotReadyError("NodeNotReady", trouble, pod=pod)
-    translation = _translated(api, pod, pool)
+    translation = _translated(api, pod, pool, provider.name)
     pull = _pull(services, api, provider, pod, translation.workload.image)
     if translation.ignored:
         show_event(services, api, pod, reason="Translated", message="ignored: " + ", ".join(translation.ignored))
@@ -160,9 +161,9 @@ def _provider(services: Services, claim: Claim, pod: Pod) -> Provider:
         raise NotReadyError("ProviderUnconfigured", str(error), pod=pod, elsewhere=True) from None
 
 
-def _translated(api: KubernetesApi, pod: Pod, pool: NodePool) -> Translation:
+def _translated(api: KubernetesApi, pod: Pod, pool: NodePool, provider: str) -> Translation:
     try:
-        return translate(pod, pool, api)
+        return translate(pod, pool, api, node_name=node_name(provider))
     except WaitingForReferenceError as error:
         raise NotReadyError("WaitingForReference", str(error), pod=pod) from None
     except InvalidPodError as error:

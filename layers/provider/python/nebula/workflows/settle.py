@@ -127,6 +127,7 @@ def project(services: Services, claim: Claim, api: KubernetesApi, pod: Pod) -> N
         container_name=str(container.get("name", "")),
         image=str(container.get("image", "")),
         restart_policy=pod.restart_policy,
+        active_deadline_seconds=pod.active_deadline_seconds,
     )
     patch = None if desired is None else status_patch(pod, desired, now)
     if patch is None:
