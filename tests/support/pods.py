@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, cast
@@ -122,6 +123,14 @@ def claim(phase: Phase = Phase.RELEASED, *, outcome: AttemptOutcome = AttemptOut
         "observation": Observation(),
     }
     return Claim(**{**base, **fields})
+
+
+def events_of(emulator: Emulator, namespace: str) -> list[Object]:
+    """The core/v1 Events of a namespace."""
+    body = emulator.handle("GET", f"/api/v1/namespaces/{namespace}/events", {}, {}).body
+    assert isinstance(body, bytes)
+    items: list[Object] = json.loads(body)["items"]
+    return items
 
 
 class Cluster:

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.pod_events import MAX_MESSAGE, event_name, record
 
 from local.kubernetes.server import Response
-from tests.support.pods import Cluster, pod, pod_object
+from tests.support.pods import Cluster, Object, events_of, pod, pod_object
 
 
-def said(cluster: Cluster) -> list[dict[str, Any]]:
-    return [event for event in listed(cluster) if event["involvedObject"]["name"] == "web-0"]
-
-
-def listed(cluster: Cluster) -> list[dict[str, Any]]:
-    body = cluster.emulator.handle("GET", "/api/v1/namespaces/team/events", {}, {}).body
-    assert isinstance(body, bytes)
-    items: list[dict[str, Any]] = json.loads(body)["items"]
-    return items
+def said(cluster: Cluster) -> list[Object]:
+    return events_of(cluster.emulator, "team")
 
 
 def say(cluster: Cluster, found: Pod, message: str = "no capacity", reason: str = "PlacementDeferred") -> bool:
