@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from nebula.credentials.policy import policies
 from nebula.events.batch import handle
 from nebula.events.details import CredentialDetail, DetailType, SecretDetail, TickDetail
 from nebula.events.envelope import Envelope, MalformedEventError
@@ -34,7 +35,7 @@ def handler(event: object, _context: object) -> dict[str, Any]:
 def _act(envelope: Envelope) -> None:
     if envelope.detail_type == DetailType.CREDENTIAL_RETIREMENT_SCHEDULED:
         envelope.read(TickDetail)
-        retire_credentials(services(), settings())
+        retire_credentials(services(), policies(settings()))
     elif envelope.detail_type == DetailType.SECRET_CHANGED:
         secret = envelope.read(SecretDetail)
         secret_changed(services(), secret.cluster, secret.namespace, secret.name)

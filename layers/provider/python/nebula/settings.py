@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -26,14 +26,38 @@ class Settings(BaseSettings):
     tick_interval: timedelta = timedelta(seconds=15)
 
 
-class RetirementSettings(Settings):
-    """The retirement policy (design §9)."""
+class RetirementOverride(BaseModel):
+    """What one provider's retirement policy has of its own; what is not given is the general policy's."""
 
-    unused_after: timedelta = timedelta(days=7)
-    superseded_after: timedelta = timedelta(hours=1)
-    retirement_grace: timedelta = timedelta(minutes=10)
-    max_age: timedelta | None = None
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    unused_after: timedelta = Field(default=timedelta(0), ge=timedelta(0))
+    superseded_after: timedelta = Field(default=timedelta(0), ge=timedelta(0))
+    grace: timedelta = Field(default=timedelta(0), ge=timedelta(0))
+    max_age: timedelta | None = Field(default=None, ge=timedelta(0))
+    dry_run: bool = False
+
+
+class RetirementSettings(Settings):
+    """The retirement policy (design §9).
+
+    ``max_age`` may be empty (no limit). ``retirement_overrides`` is JSON by provider, for example
+    ``{"runpod": {"unused_after": "P1D"}}``. ``retirement_limit`` is credentials deleted per run and provider.
+    """
+
+    unused_after: timedelta = Field(default=timedelta(days=7), ge=timedelta(0))
+    superseded_after: timedelta = Field(default=timedelta(hours=1), ge=timedelta(0))
+    retirement_grace: timedelta = Field(default=timedelta(minutes=10), ge=timedelta(0))
+    max_age: timedelta | None = Field(default=None, ge=timedelta(0))
     retirement_dry_run: bool = False
+    retirement_overrides: dict[str, RetirementOverride] = Field(default_factory=dict)
+    retirement_limit: int = Field(default=50, ge=1, le=1000)
+
+    @field_validator("max_age", mode="before")
+    @classmethod
+    def _absent_when_empty(cls, value: object) -> object:
+        """A template parameter cannot be absent, only empty."""
+        return None if value == "" else value
 
 
 class SweepSettings(Settings):

@@ -48,7 +48,9 @@ class Credential(StoredModel):
     ``provider_id`` is the provider's id once created. ``sources`` are ``cluster/namespace/Secret``.
     ``username_hint`` is the user masked for display. ``version`` guards every write. ``superseded_at``
     is when no source yielded the password any more; a ``Superseded`` row without it was only refused as
-    in use by the provider. ``aged_out`` closes a row past its maximum age to new Pods.
+    in use by the provider. ``aged_out`` closes a row past its maximum age to new Pods. ``retiring_at`` is
+    when a retirement took the row, ``listed_at`` when it saw the object at the provider, ``note`` why it
+    was put off last, or at last why it went.
     """
 
     key: CredentialKey
@@ -61,6 +63,8 @@ class Credential(StoredModel):
     created_at: AwareDatetime
     last_used_at: AwareDatetime
     superseded_at: AwareDatetime | None = None
+    retiring_at: AwareDatetime | None = None
+    listed_at: AwareDatetime | None = None
     retired_at: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
     aged_out: bool = False

@@ -12,8 +12,8 @@ _REASON_LENGTH = 512
 _REGISTRY_LENGTH = 400
 
 
-def audit(services: Services, action: DetailType, row: Credential, reason: str) -> None:
-    """Log and publish what happened to a credential.
+def audit(services: Services, action: DetailType, row: Credential, reason: str) -> bool:
+    """Log and publish what happened to a credential; returns whether the bus took the event.
 
     The log line is the record and comes first; a bus that refuses the event is logged and harms
     nothing else, because the ledger row already tells what happened.
@@ -38,3 +38,5 @@ def audit(services: Services, action: DetailType, row: Credential, reason: str) 
         services.publisher.publish([Event(source=services.source, detail_type=action, detail=detail)])
     except PublishError as error:
         services.telemetry.warning("event not published", credential_key=str(row.key), error=str(error))
+        return False
+    return True

@@ -54,8 +54,8 @@ def record_credential(services: Services, provider: Provider, pull: PullCredenti
 
     A row that is being retired is left to it: the next generation is made. Raises
     CredentialExpiredError, RequestRefusedError for a provider that keeps no registry credentials, the
-    provider's own errors when its account cannot be read, and ``CredentialConflictError`` when the row
-    moved ``MAX_TRIES`` times (the message comes again).
+    provider's own errors when its account cannot be read, ValueError without a fingerprint key, and
+    ``CredentialConflictError`` when the row moved ``MAX_TRIES`` times (the message comes again).
     """
     _registries(provider)
     base = CredentialKey(
@@ -143,6 +143,7 @@ def _used(row: Credential, now: datetime, *, source: str = "", expires_at: datet
             "revocation_acknowledged_at": None,
             "sources": sources,
             "expires_at": expires_at or row.expires_at,
+            "note": "",
         }
     )
 

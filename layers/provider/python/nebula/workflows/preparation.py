@@ -17,9 +17,9 @@ from nebula.kubernetes.pull_secrets import UnsupportedPullSecretError, find_pull
 from nebula.kubernetes.workload import InvalidPodError, Translation, WaitingForReferenceError, translate
 from nebula.lifecycle.transitions import back_to_pending
 from nebula.providers.base import Provider, RegistryCredentials
-from nebula.providers.errors import ProviderUnconfiguredError
+from nebula.providers.errors import ProviderError, ProviderUnconfiguredError
 from nebula.providers.naming import instance_name
-from nebula.workflows.lend import ensure_credential, forget_credential, record_credential
+from nebula.workflows.lend import CredentialExpiredError, ensure_credential, forget_credential, record_credential
 from nebula.workflows.pod_checks import Standing, node_trouble, read_pod
 from nebula.workflows.pod_report import show_condition, show_event, show_rejection
 from nebula.workflows.rejection import announce_rejection
@@ -130,7 +130,7 @@ def prepare(services: Services, claim: Claim) -> Preparation:
             claim.namespace, claim.pod_name, claim.claim_id, provider.capabilities.max_name_length
         ),
         pull=pull,
-        credential_key=None if pull is None else record_credential(services, provider, pull),
+        credential_key=None if pull is None else _recorded(services, provider, pod, pull),
     )
 
 
@@ -184,6 +184,15 @@ def _pull(services: Services, api: KubernetesApi, provider: Provider, pod: Pod, 
         message = "the image needs a registry credential, and the installation has no fingerprint key to lend it under"
         raise NotReadyError("FingerprintKeyMissing", message, pod=pod, retry_in=RECHECK)
     return lookup.credential
+
+
+def _recorded(services: Services, provider: Provider, pod: Pod, pull: PullCredential) -> CredentialKey:
+    try:
+        return record_credential(services, provider, pull)
+    except CredentialExpiredError as error:
+        raise NotReadyError("CredentialExpired", str(error), pod=pod, retry_in=RECHECK) from None
+    except ProviderError as error:
+        raise NotReadyError("AccountUnknown", f"{provider.name} does not tell its account: {error}", pod=pod) from None
 
 
 def show_provisioning(services: Services, prepared: Preparation, claim: Claim) -> None:

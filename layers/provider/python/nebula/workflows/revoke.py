@@ -1,0 +1,87 @@
+"""What only a person can do: revoking a superseded password at its registry (design §9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from nebula.domain.credential import Credential, CredentialKey, CredentialState
+from nebula.events.details import DetailType
+from nebula.events.envelope import MalformedEventError
+from nebula.stores.credentials import CredentialConflictError
+from nebula.workflows.credential_audit import audit
+from nebula.workflows.services import Services
+
+#: How often the reminder is repeated until it is acknowledged.
+REMIND_EVERY = timedelta(days=7)
+
+
+def newest(rows: Sequence[Credential]) -> list[Credential]:
+    """The highest generation of each password lent; an older one tells nothing of the password now."""
+    latest: dict[tuple[str, str, str], Credential] = {}
+    for row in sorted(rows, key=lambda row: row.key.generation):
+        latest[(row.key.provider, row.key.account, row.key.fingerprint)] = row
+    return list(latest.values())
+
+
+def awaits_revocation(row: Credential) -> bool:
+    """Whether the newest row of a password asks for its revocation.
+
+    A password that expires by itself (ECR) needs nobody.
+    """
+    return row.superseded_at is not None and row.expires_at is None and row.revocation_acknowledged_at is None
+
+
+def remind(services: Services, rows: Sequence[Credential]) -> tuple[Credential, ...]:
+    """Publish ``Credential Revocation Required`` where it is due; returns all rows, those that moved as written.
+
+    The row notes the reminder only after the bus took it: one too many is better than none.
+    """
+    now = services.clock.now()
+    due = {str(row.key) for row in newest(rows) if awaits_revocation(row) and _reminder_due(row, now)}
+    return tuple(_remind_one(services, row, now) if str(row.key) in due else row for row in rows)
+
+
+def acknowledge_revocation(services: Services, credential_key: str) -> bool:
+    """A person has revoked the password: no more reminders. Returns whether a row took it.
+
+    For a row whose retirement waits because nobody can tell whether its object is gone, the same word
+    settles that too. Raises MalformedEventError for a key that is none.
+    """
+    try:
+        key = CredentialKey.parse(credential_key)
+    except ValueError:
+        raise MalformedEventError("detail.credential_key: not a credential key") from None
+    row = services.credentials.get(key)
+    if row is None or not acknowledgeable(row):
+        services.telemetry.warning("nothing to acknowledge", credential_key=credential_key)
+        return False
+    now = services.clock.now()
+    changes: dict[str, object] = {"revocation_acknowledged_at": now}
+    if row.state is CredentialState.RETIRING:
+        changes |= {"state": CredentialState.RETIRED, "retired_at": now, "note": "absence acknowledged by an operator"}
+    written = services.credentials.save(row, row.model_copy(update=changes))
+    services.telemetry.info("revocation acknowledged", credential_key=credential_key, state=str(written.state))
+    return True
+
+
+def acknowledgeable(row: Credential) -> bool:
+    """Whether a row waits for a person's word."""
+    unproved = row.state is CredentialState.RETIRING and row.listed_at is None
+    return unproved or (row.superseded_at is not None and row.revocation_acknowledged_at is None)
+
+
+def _reminder_due(row: Credential, now: datetime) -> bool:
+    return row.revocation_announced_at is None or now >= row.revocation_announced_at + REMIND_EVERY
+
+
+def _remind_one(services: Services, row: Credential, now: datetime) -> Credential:
+    sources = ", ".join(row.sources[:3])
+    reason = f"no Secret yields this password any more ({sources}); revoke it at {row.registry}, then acknowledge"
+    if not audit(services, DetailType.CREDENTIAL_REVOCATION_REQUIRED, row, reason):
+        return row
+    try:
+        return services.credentials.save(row, row.model_copy(update={"revocation_announced_at": now}))
+    except CredentialConflictError:
+        services.telemetry.info("credential moved while a reminder was sent", credential_key=str(row.key))
+        return row

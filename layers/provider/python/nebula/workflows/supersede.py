@@ -1,0 +1,103 @@
+"""Noticing that a Secret no longer yields a lent password, with GETs alone (design §9).
+
+Nothing in a cluster may list or watch Secrets, so each source that a row remembers is read by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from nebula.credentials.sources import Yield, reconcile
+from nebula.domain.credential import Credential, CredentialState
+from nebula.events.details import DetailType
+from nebula.kubernetes.api import ClusterUnavailableError, KubernetesError
+from nebula.kubernetes.pull_secrets import fingerprints_in
+from nebula.stores.credentials import CredentialConflictError
+from nebula.workflows.credential_audit import audit
+from nebula.workflows.services import Services
+
+_KEPT = (CredentialState.ACTIVE, CredentialState.SUPERSEDED)
+
+
+@dataclass
+class _Secrets:
+    """Reads each Secret once per run; a cluster that does not answer is not asked again."""
+
+    services: Services
+    known: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
+
+    def answer(self, source: str, fingerprint: str) -> Yield:
+        """Whether a source yields a fingerprint now."""
+        if source not in self.known:
+            self.known[source] = self._read(source)
+        found = self.known[source]
+        if found is None:
+            return Yield.UNKNOWN
+        return Yield.YES if fingerprint in found else Yield.NO
+
+    def _read(self, source: str) -> frozenset[str] | None:
+        """The fingerprints in a Secret, none when it is gone, None when nobody can tell."""
+        cluster, namespace, name = source.split("/", 2)
+        if cluster in self.silent:
+            return None
+        try:
+            secret = self.services.clusters.get(cluster).get_secret(namespace, name)
+        except (KubernetesError, KeyError) as error:
+            if not isinstance(error, KubernetesError) or isinstance(error, ClusterUnavailableError):
+                self.silent.add(cluster)
+            self.services.telemetry.warning("pull secret unknown", source=source, error=type(error).__name__)
+            return None
+        return frozenset() if secret is None else fingerprints_in(secret, self.services.fingerprint_key)
+
+
+def refresh_sources(services: Services, rows: Sequence[Credential], *, limit: int = 500) -> tuple[Credential, ...]:
+    """Recompute ``Active`` or ``Superseded`` of every row from the Secrets that can be read.
+
+    Returns all rows, those that moved as written. At most ``limit`` Secrets are read per call; where
+    there are more, each hour's call takes the next ones. A row that somebody used meanwhile stays as
+    it was given: the next run looks again.
+    """
+    if not services.fingerprint_key.get_secret_value():
+        services.telemetry.error("sources not read: the installation has no fingerprint key")
+        return tuple(rows)
+    wanted = _window(services, rows, limit)
+    secrets = _Secrets(services)
+    return tuple(_refreshed(services, row, secrets, wanted) for row in rows)
+
+
+def secret_changed(services: Services, cluster: str, namespace: str, name: str) -> int:
+    """A Secret changed or was deleted: recompute the rows that it once yielded; returns how many moved."""
+    source = f"{cluster}/{namespace}/{name}"
+    rows = [row for row in services.credentials.all() if source in row.sources]
+    refreshed = refresh_sources(services, rows)
+    return sum(after is not before for before, after in zip(rows, refreshed, strict=True))
+
+
+def _window(services: Services, rows: Sequence[Credential], limit: int) -> frozenset[str]:
+    sources = sorted({source for row in rows if row.state in _KEPT for source in row.sources})
+    if len(sources) <= limit:
+        return frozenset(sources)
+    hour = int(services.clock.now().timestamp()) // 3600
+    start = hour * limit % len(sources)
+    return frozenset((sources + sources)[start : start + limit])
+
+
+def _refreshed(services: Services, row: Credential, secrets: _Secrets, wanted: frozenset[str]) -> Credential:
+    if row.state not in _KEPT:
+        return row
+    answers = {source: secrets.answer(source, row.key.fingerprint) for source in row.sources if source in wanted}
+    after = reconcile(row, answers, services.clock.now())
+    if after is row:
+        return row
+    try:
+        written = services.credentials.save(row, after)
+    except CredentialConflictError:
+        services.telemetry.info("credential moved while its sources were read", credential_key=str(row.key))
+        return row
+    if row.superseded_at is None and written.superseded_at is not None:
+        audit(services, DetailType.CREDENTIAL_SUPERSEDED, written, "no Secret yields it any more")
+    elif row.state is not written.state:
+        services.telemetry.info("credential active again", credential_key=str(row.key), sources=written.sources)
+    return written
