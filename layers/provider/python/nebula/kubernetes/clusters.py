@@ -23,7 +23,7 @@ from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi
 from nebula.kubernetes.client import KubernetesClient
 from nebula.kubernetes.eks import EksToken
 from nebula.kubernetes.transport import LIMITS, StaticToken, TokenSource, Transport, new_session
-from nebula.parameters import Parameters
+from nebula.parameters import Parameters, ParameterUnavailableError
 
 SessionFactory = Callable[[str | None], requests.Session]
 
@@ -95,7 +95,10 @@ class ParameterClusters:
 
     def get(self, name: str) -> KubernetesApi:
         """The client of a cluster. KeyError: no such parameter; ClusterUnavailableError: it cannot be read."""
-        found = self._parameters.get(f"{self._path}/{name}")
+        try:
+            found = self._parameters.get(f"{self._path}/{name}")
+        except ParameterUnavailableError as error:
+            raise ClusterUnavailableError(str(error)) from None
         if found is None:
             raise KeyError(name)
         text = found.get_secret_value()

@@ -82,18 +82,29 @@ def look(services: Services, *, until: datetime, extra_providers: Iterable[str] 
 
 
 def view_clusters(services: Services) -> dict[str, ClusterView]:
-    """Live claims and Pods of every cluster; a cluster that does not answer has ``pods`` None."""
+    """Live claims and Pods of every cluster.
+
+    A cluster that does not answer has ``pods`` None; one whose parameter cannot be used is left out.
+    """
     views: dict[str, ClusterView] = {}
     for name in services.clusters.names():
-        view = ClusterView(services.clusters.get(name), sorted(services.claims.live(name), key=lambda c: c.claim_id))
+        try:
+            api = services.clusters.get(name)
+        except KubernetesError as error:
+            _cluster_unknown(services, name, error)
+            continue
+        view = views[name] = ClusterView(api, sorted(services.claims.live(name), key=lambda c: c.claim_id))
         try:
             listed = view.api.list_pods(label_selector=ENABLED_SELECTOR)
             view.pods = {pod.uid: pod for pod in map(Pod.from_object, listed)}
         except KubernetesError as error:
-            services.telemetry.error("cluster unknown", cluster=name, error=str(error))
-            services.telemetry.count("ClusterUnknown", cluster=name)
-        views[name] = view
+            _cluster_unknown(services, name, error)
     return views
+
+
+def _cluster_unknown(services: Services, name: str, error: KubernetesError) -> None:
+    services.telemetry.error("cluster unknown", cluster=name, error=str(error))
+    services.telemetry.count("ClusterUnknown", cluster=name)
 
 
 def view_providers(services: Services, names: Iterable[str], claims: list[Claim]) -> dict[str, ProviderView]:
