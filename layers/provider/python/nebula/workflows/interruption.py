@@ -7,7 +7,6 @@ and https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-stat
 from __future__ import annotations
 
 from nebula.domain.claim import Claim, Phase, TerminationReason
-from nebula.events.details import DetailType
 from nebula.events.envelope import Envelope, MalformedEventError
 from nebula.kubernetes.api import KubernetesApi
 from nebula.kubernetes.pod import Pod
@@ -15,9 +14,9 @@ from nebula.lifecycle.transitions import terminating, withdrawing
 from nebula.placement.blocklist import block_for
 from nebula.providers.errors import NoCapacityError
 from nebula.stores.claims import ConflictError
-from nebula.workflows.announce import publish_claim
 from nebula.workflows.services import Services
 from nebula.workflows.settle import project
+from nebula.workflows.terminate import reclaim
 from nebula.workflows.withdraw import AlreadyReleasedError, defuse
 
 SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
@@ -66,10 +65,9 @@ def _take_back(services: Services, claim: Claim) -> Claim:
     else:
         return claim
     written = services.claims.save(claim, ending)
-    publish_claim(services, DetailType.CLAIM_DUE, written)
     if written.phase is Phase.TERMINATING:
         _show(services, services.clusters.get(written.cluster), written)
-    return written
+    return reclaim(services, written)
 
 
 def _show(services: Services, api: KubernetesApi, claim: Claim) -> None:
