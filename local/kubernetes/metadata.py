@@ -65,7 +65,8 @@ def at_create(resource: Resource, obj: Object, namespace: str, now: datetime) ->
     cluster_role_like = resource.group == "rbac.authorization.k8s.io"
     if not is_subdomain(name) and not (cluster_role_like and isinstance(name, str) and name):
         raise invalid(resource.kind, str(name), Cause("metadata.name", "a lowercase RFC 1123 subdomain is required"))
-    for field in (*_KEPT, "resourceVersion", "managedFields"):
+    # A client may send managedFields of its own at a create; nobody is recorded here who sends none.
+    for field in (*_KEPT, "resourceVersion"):
         metadata.pop(field, None)
     metadata |= {"name": name, "uid": str(uuid.uuid4()), "creationTimestamp": timestamp(now)}
     if resource.namespaced:
