@@ -79,9 +79,12 @@ def _serve_kubernetes(listener: socket.socket, token: str, with_fixtures: bool) 
 
 
 def _serve_runpod(listener: socket.socket, key: str) -> None:
-    import time
+    from local.runpod import Simulator
+    from local.runpod.http_server import RunPodServer
 
-    time.sleep(1e9)
+    simulator = Simulator()
+    simulator.account.keys = frozenset({key})
+    adopt(RunPodServer(simulator), listener).serve_forever(poll_interval=0.1)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
