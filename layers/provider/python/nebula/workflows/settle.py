@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
 from nebula.domain.claim import Claim, Phase, TerminationReason
 from nebula.events.details import DetailType
@@ -22,6 +24,8 @@ from nebula.workflows.rejection import announce_rejection
 from nebula.workflows.services import Services
 from nebula.workflows.withdraw import AlreadyReleasedError, defuse
 
+#: Readings of a Pod to which others write while its status is written.
+_STATUS_TRIES = 2
 _EVENTS = {
     TerminationReason.INSTANCE_LOST: "InstanceLost",
     TerminationReason.INSTANCE_FAILED: "InstanceFailed",
@@ -115,12 +119,36 @@ def _tell(services: Services, before: Claim, after: Claim, api: KubernetesApi, p
         publish_claim(services, DetailType.CLAIM_DUE, after)
 
 
-def project(services: Services, claim: Claim, api: KubernetesApi, pod: Pod) -> None:
-    """Write the Pod's status where it differs from what the claim says it is."""
+def project(services: Services, claim: Claim, api: KubernetesApi, pod: Pod) -> bool:
+    """Write the Pod's status where it differs from what the claim says it is.
+
+    False when somebody else's write came first, also on a second reading: what is to be said has not been said.
+    """
+    for _ in range(_STATUS_TRIES):
+        patch = _wanted_patch(claim, pod, services.clock.now())
+        if patch is None:
+            return True
+        try:
+            api.patch_pod_status(pod.namespace, pod.name, patch)
+        except NotFoundError:
+            return True
+        except InvalidError as error:
+            services.telemetry.error("pod status refused", pod=f"{pod.namespace}/{pod.name}", error=str(error))
+            return True
+        except KubernetesConflictError:
+            again = _unlisted(api, claim)
+            if again is None:
+                return True
+            pod = again
+        else:
+            return True
+    return False
+
+
+def _wanted_patch(claim: Claim, pod: Pod, now: datetime) -> dict[str, Any] | None:
     if not pod.containers or (pod.node_name is None and claim.phase is not Phase.TERMINATING):
-        return
+        return None
     container = pod.containers[0]
-    now = services.clock.now()
     desired = desired_status(
         claim,
         now,
@@ -129,24 +157,20 @@ def project(services: Services, claim: Claim, api: KubernetesApi, pod: Pod) -> N
         restart_policy=pod.restart_policy,
         active_deadline_seconds=pod.active_deadline_seconds,
     )
-    patch = None if desired is None else status_patch(pod, desired, now)
-    if patch is None:
-        return
-    try:
-        api.patch_pod_status(pod.namespace, pod.name, patch)
-    except (NotFoundError, KubernetesConflictError):
-        return
-    except InvalidError as error:
-        services.telemetry.error("pod status refused", pod=f"{pod.namespace}/{pod.name}", error=str(error))
+    return None if desired is None else status_patch(pod, desired, now)
 
 
 def _finish(services: Services, before: Claim, after: Claim, api: KubernetesApi, pod: Pod | None) -> Claim:
-    """Nothing is billed any more: the Pod's last word, then the ledger's (written last)."""
+    """Nothing is billed any more: the Pod's last word, then the ledger's (written last).
+
+    A last word that did not get through leaves the claim as it is, for the next look.
+    """
     pod = pod or _unlisted(api, after)
     if pod is not None:
         deleted = after.termination_reason is TerminationReason.POD_DELETED
-        if not deleted or pod.deletion_timestamp is not None:
-            project(services, after, api, pod)
+        says_it = not deleted or pod.deletion_timestamp is not None
+        if says_it and not project(services, after, api, pod):
+            return before
         if pod.deletion_timestamp is not None:
             api.delete_pod(pod.namespace, pod.name, pod.uid)
     written = services.claims.save(before, terminated(after, services.clock.now()))
@@ -155,7 +179,7 @@ def _finish(services: Services, before: Claim, after: Claim, api: KubernetesApi,
 
 
 def _unlisted(api: KubernetesApi, claim: Claim) -> Pod | None:
-    """A Pod that lost its opt-in label is in no list; it still wants its last word."""
+    """The claim's Pod read by name: one that lost its opt-in label is in no list, and still wants its last word."""
     found = api.get_pod(claim.namespace, claim.pod_name)
     pod = Pod.from_object(found) if found is not None else None
     return pod if pod is not None and pod.uid == claim.pod_uid else None
