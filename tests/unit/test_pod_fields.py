@@ -222,3 +222,25 @@ def test_malformed_fields_are_refused(fields: Object) -> None:
 def test_malformed_spec_fields_are_refused(spec: Object) -> None:
     with pytest.raises(InvalidPodError, match="spec"):
         run(**spec)
+
+
+#: Fields of PodSpec and Container in Kubernetes 1.37, from the published OpenAPI.
+POD_SPEC_1_37 = """
+activeDeadlineSeconds affinity automountServiceAccountToken containers dnsConfig dnsPolicy enableServiceLinks
+ephemeralContainers evictionResponders hostAliases hostIPC hostNetwork hostPID hostUsers hostname hostnameOverride
+imagePullSecrets initContainers nodeName nodeSelector os overhead preemptionPolicy priority priorityClassName
+readinessGates resourceClaims resources restartPolicy runtimeClassName schedulerName schedulingGates schedulingGroup
+securityContext serviceAccount serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain
+terminationGracePeriodSeconds tolerations topologySpreadConstraints volumes
+"""
+CONTAINER_1_37 = """
+args command env envFrom image imagePullPolicy lifecycle livenessProbe name ports readinessProbe resizePolicy resources
+restartPolicy restartPolicyRules securityContext startupProbe stdin stdinOnce terminationMessagePath
+terminationMessagePolicy tty volumeDevices volumeMounts workingDir
+"""
+
+
+@pytest.mark.parametrize(("names", "prefix"), [(POD_SPEC_1_37, ""), (CONTAINER_1_37, "containers[].")])
+def test_no_field_of_a_known_release_is_unknown_to_the_table(names: str, prefix: str) -> None:
+    known = [field.path for field in FIELDS]
+    assert not [name for name in names.split() if not any(path.startswith(f"{prefix}{name}") for path in known)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from nebula.kubernetes.pod import Pod
 
 from local.kubernetes.resources import CONFIG_MAPS
 from tests.support.pods import events_of
-from tests.support.world import World, pod_object, running
+from tests.support.world import World, pod_object, running, until_true
 
 MAIN = pod_object()["spec"]["containers"][0]
 
@@ -140,3 +141,22 @@ def test_what_was_ignored_is_an_event_on_the_pod() -> None:
     world = released(containers=[{**MAIN, "livenessProbe": {"exec": {"command": ["true"]}}}])
     (translated,) = [event for event in events_of(world.emulator, "default") if event["reason"] == "Translated"]
     assert "livenessProbe" in translated["message"]
+
+
+@pytest.mark.parametrize("times", [1, 30])
+def test_the_last_word_reaches_a_pod_that_others_write_to_meanwhile(times: int) -> None:
+    world = released(restartPolicy="Never")
+    left, counter = iter(range(times)), count()
+
+    def touch(method: str, path: str) -> None:
+        if method == "PATCH" and path.endswith("/train/status") and next(left, None) is not None:
+            moments = next(counter)
+            world.api.patch_pod("default", "train", {"metadata": {"annotations": {"touched": str(moments)}}})
+
+    world.emulator.faults.append(touch)
+    (machine,) = world.billed()
+    world.simulated.console.interrupt(machine, notice=timedelta(0), linger=timedelta(minutes=5))
+    until_true(world, lambda: world.claim().phase is Phase.TERMINATED)
+    pod = view(world)
+    assert (pod.phase, pod.status["reason"]) == ("Failed", "Preempted")
+    assert (pod.condition("DisruptionTarget") or {})["status"] == "True"

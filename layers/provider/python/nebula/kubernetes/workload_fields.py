@@ -52,6 +52,7 @@ _POD: Final = (
     Field("dnsPolicy", _I, "the provider's resolver is used", ("ClusterFirst", "Default")),
     Field("enableServiceLinks", _I, "service variables point into the cluster and are left out", quiet=True),
     Field("ephemeralContainers", _I, "nobody runs them"),
+    Field("evictionResponders", _I, "they act in the cluster; an eviction ends the instance like any delete"),
     Field("hostAliases", _R, "/etc/hosts of the instance cannot be written"),
     Field("hostIPC", _R, _BOX, (False,)),
     Field("hostNetwork", _R, _BOX, (False,)),
