@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from nebula.domain.candidate import Candidate
 from nebula.domain.claim import Attempt, AttemptOutcome, Claim, Phase
 from nebula.kubernetes import names
 
@@ -60,27 +61,28 @@ class Timeline:
     def _claim(self, name: str, claim: Claim, instances: frozenset[str]) -> None:
         for attempt in claim.attempts:
             self._attempt(name, attempt, instances)
-        placed = claim.phase in {Phase.PLACED, Phase.PROVISIONING} and claim.candidate is not None
-        if placed and claim.candidate is not None:
-            candidate = claim.candidate
-            tried = len([a for a in claim.attempts if a.candidate.key != candidate.key])
-            price = f"${candidate.price.total.normalize():f}/h ({candidate.price.source})"
-            where = f"{candidate.provider} {candidate.region} {candidate.capacity_type}"
-            self._once(name, f"placed {candidate.key}", "placed", f"{where} at {price}: {claim.message}")
-            for line in claim.decision:
-                self._once(name, f"{candidate.key} {line}", "", f"not {line}", "quiet")
-            if tried:
-                self._once(name, f"failover {candidate.key}", "failover", f"behind the gate, to {where}", "bad")
+        if claim.phase in {Phase.PLACED, Phase.PROVISIONING} and claim.candidate is not None:
+            self._placed(name, claim, claim.candidate)
         elif claim.phase is Phase.PENDING:
-            self._once(name, f"deferred {claim.message}", "deferred", claim.message, "bad")
+            self._once(name, f"deferred {claim.message}", "waits", claim.message, "bad")
         elif claim.phase is Phase.TERMINATING:
             why = str(claim.termination_reason)
             self._once(name, "terminating", "reclaiming", f"{why}: the instance is given back")
         elif claim.phase is Phase.TERMINATED:
             self._once(name, "terminated", "closed", "every attempt is confirmed gone; the claim holds nothing", "good")
 
+    def _placed(self, name: str, claim: Claim, candidate: Candidate) -> None:
+        where = _where(candidate)
+        if any(attempt.candidate.key != candidate.key for attempt in claim.attempts):
+            self._once(name, f"failover {candidate.key}", "failover", f"behind the gate, to {where}", "bad")
+        kinds = f", {candidate.instance_types[0]}" if candidate.instance_types else ""
+        price = f"${candidate.price.total:.4f}/h ({candidate.price.source})"
+        self._once(name, f"placed {candidate.key}", "placed", f"{where}{kinds}, {price}")
+        for line in claim.decision:
+            self._once(name, f"{candidate.key} {line}", "", f"not {line}", "quiet")
+
     def _attempt(self, name: str, attempt: Attempt, instances: frozenset[str]) -> None:
-        where = f"{attempt.candidate.provider} {attempt.candidate.region}"
+        where = _where(attempt.candidate)
         self._once(
             name, f"try {attempt.number}", "creating", f"attempt {attempt.number} on {where}, written down first"
         )
@@ -109,6 +111,10 @@ class Timeline:
             self._once(name, f"phase {status['phase']}", str(status["phase"]), _shown(status), "good")
         if metadata.get("deletionTimestamp"):
             self._once(name, "deleting", "deleting", "deletion asked for")
+
+
+def _where(candidate: Candidate) -> str:
+    return f"{candidate.provider} {candidate.region} {candidate.capacity_type}"
 
 
 def _shown(status: dict[str, Any]) -> str:

@@ -16,12 +16,13 @@ SHAPE = Shape(accelerator="H100", accelerator_count=1)
 
 
 def _candidate(region: str) -> Candidate:
-    price = Price(total=Decimal("3.2900"), source="runpod live")
+    price = Price(total=Decimal("3.2900"), source="live")
     return Candidate(
         provider="runpod",
         region=region,
         capacity_type=CapacityType.ON_DEMAND,
         shape=SHAPE,
+        instance_types=("NVIDIA H100 NVL",),
         price=price,
         reserve_per_hour=price.total,
     )
@@ -79,7 +80,7 @@ def test_what_did_not_change_is_not_said_again() -> None:
 
 def test_a_placement_shows_place_price_source_and_reason_and_what_was_not_taken() -> None:
     lines = _lines(_view(_claim(Phase.PLACED, decision=("runpod EU $3.99: rank 2",)), _pod()))
-    assert lines[0] == "p placed runpod US OnDemand at $3.29/h (runpod live): cheapest of 2"
+    assert lines[0] == "p placed runpod US OnDemand, NVIDIA H100 NVL, $3.2900/h (live)"
     assert lines[1] == "p not runpod EU $3.99: rank 2"
     assert lines[2] == "p gated waits behind nebula.inftyai.com/provider-selection"
 
@@ -87,7 +88,7 @@ def test_a_placement_shows_place_price_source_and_reason_and_what_was_not_taken(
 def test_a_refusal_and_the_failover_after_it_are_shown() -> None:
     refused = _attempt(1, "US", outcome=AttemptOutcome.REFUSED, detail="no instances available")
     lines = _lines(_view(_claim(Phase.PLACED, attempts=(refused,), region="EU"), _pod()))
-    assert "p refused runpod US: no instances available" in lines
+    assert "p refused runpod US OnDemand: no instances available" in lines
     assert "p failover behind the gate, to runpod EU OnDemand" in lines
 
 
@@ -112,7 +113,7 @@ def test_the_end_is_shown_when_it_is_confirmed() -> None:
         "p created instance i1 exists",
         "p Running ready",
         "p reclaiming PodDeleted: the instance is given back",
-        "p gone i1 at runpod US",
+        "p gone i1 at runpod US OnDemand",
         "p closed every attempt is confirmed gone; the claim holds nothing",
         "p gone the Pod is deleted",
     ]
