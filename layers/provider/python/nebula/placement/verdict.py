@@ -87,7 +87,7 @@ class Offer(NamedTuple):
             region=self.region,
             capacity_type=self.capacity_type,
             shape=self.shape,
-            instance_types=tuple(quote.instance_type for quote in self.quotes),
+            instance_types=tuple(dict.fromkeys(quote.instance_type for quote in self.quotes)),
             price=self.quotes[0].price(),
             reserve_per_hour=self.quotes[-1].total,
             parameters=self.parameters,
