@@ -31,4 +31,4 @@ def test_a_gated_pod_runs_on_one_instance_and_leaves_nothing_behind() -> None:
     assert world.pod() is None
     assert world.billed() == []
     assert world.committed() == 0
-    assert [c for c in world.claims.live("test")] == []
+    assert list(world.claims.live("test")) == []
