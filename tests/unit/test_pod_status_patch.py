@@ -234,3 +234,19 @@ def test_one_condition_is_set_once_and_again_when_its_words_change() -> None:
 def test_conditions_are_told_apart_by_type() -> None:
     assert Condition("Ready", "True") != Condition("Initialized", "True")
     assert (RUNNING.terminal, SUCCEEDED.terminal) == (False, True)
+
+
+def test_the_released_condition_turns_true_with_the_first_status() -> None:
+    cluster = Cluster()
+    found = cluster.add(pod_object())
+    said = condition_patch(found, CONDITION_RELEASED, "False", "Provisioning", "creating", NOW)
+    assert said is not None
+    cluster.api.patch_pod_status("team", "web-0", said)
+    cluster.api.patch_pod("team", "web-0", release_patch(cluster.read(), provider="runpod", annotations={}))
+    patch = status_patch(cluster.read(), PENDING, NOW)
+    assert patch is not None
+    cluster.api.patch_pod_status("team", "web-0", patch)
+    released = cluster.read().condition(CONDITION_RELEASED)
+    assert released is not None
+    assert (released["status"], released["reason"]) == ("True", "Released")
+    assert "message" not in released

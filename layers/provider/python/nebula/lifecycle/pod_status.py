@@ -17,13 +17,14 @@ the image or the program may be at fault.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from nebula.domain.claim import Claim, Phase, TerminationReason
 from nebula.domain.instance import InstanceState
 from nebula.domain.workload import RestartPolicy
+from nebula.kubernetes.names import CONDITION_RELEASED
 
 #: Exit code shown when nobody knows it: that of a killed process. Zero would read as success.
 UNKNOWN_EXIT_CODE: Final = 137
@@ -51,6 +52,10 @@ class Condition:
     status: str
     reason: str = ""
     message: str = ""
+
+
+#: Shown with the first status after release, so that it costs no write of its own.
+RELEASED: Final = Condition(CONDITION_RELEASED, "True", "Released")
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,13 @@ def desired_status(
     """
     if claim.released_at is None and claim.termination_reason is not TerminationReason.POD_DELETED:
         return None
-    end = _end(claim, now, restart_policy, active_deadline_seconds)
+    status = _status(claim, now, container_name, image, _end(claim, now, restart_policy, active_deadline_seconds))
+    if status is None or claim.released_at is None:
+        return status
+    return replace(status, conditions=(*status.conditions, RELEASED))
+
+
+def _status(claim: Claim, now: datetime, container_name: str, image: str, end: _End | None) -> PodStatus | None:
     if end is not None:
         return _ended(claim, end, now, container_name, image)
     if claim.phase is not Phase.RELEASED:
