@@ -1,4 +1,4 @@
-"""The real RunPod provider behind the whole control plane, in process: the main path, and a fifth of all calls failing."""
+"""The real RunPod provider behind the whole control plane: the main path, and a fifth of all calls failing."""
 
 from __future__ import annotations
 
