@@ -7,6 +7,8 @@ import os
 import pytest
 from pytest_socket import disable_socket, enable_socket
 
+from tests.support.runpod_guard import runpod_guard  # noqa: F401  holds for every test
+
 FAKE_AWS = {
     "AWS_ACCESS_KEY_ID": "testing",
     "AWS_SECRET_ACCESS_KEY": "testing",

@@ -63,7 +63,7 @@ class Simulator:
             response = self._answered(method, path, query, headers, body)
             status = response.status
         finally:
-            recorded = Recorded(method, path, dict(query), body, status)
+            recorded = Recorded(method, path, dict(query), body, status, _header(headers, "user-agent"))
             self.account.requests.append(recorded)
             del self.account.requests[:-KEPT_REQUESTS]
             for observer in self.observers:
@@ -93,12 +93,15 @@ class Simulator:
         return failure.response()
 
     def _authenticate(self, headers: Mapping[str, str]) -> None:
-        given = next((value for name, value in headers.items() if name.lower() == "authorization"), "")
-        scheme, _, key = given.partition(" ")
+        scheme, _, key = _header(headers, "authorization").partition(" ")
         if scheme.lower() != "bearer" or not key:
             raise ProblemError(401, "missing bearer token")
         if self.account.keys is not None and key not in self.account.keys:
             raise ProblemError(401, "invalid bearer token")
+
+
+def _header(headers: Mapping[str, str], wanted: str) -> str:
+    return next((value for name, value in headers.items() if name.lower() == wanted), "")
 
 
 __all__ = ["DroppedError", "Failure", "Observer", "Recorded", "Simulator"]

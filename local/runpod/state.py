@@ -21,13 +21,14 @@ KEPT_REQUESTS = 20_000
 
 @dataclass(frozen=True)
 class Recorded:
-    """One request as it came; ``status`` is 0 where no answer was given."""
+    """One request as it came; ``status`` is 0 where no answer was given, ``agent`` the caller's User-Agent."""
 
     method: str
     path: str
     query: dict[str, str]
     body: bytes
     status: int
+    agent: str = ""
 
 
 @dataclass
