@@ -61,7 +61,7 @@ def node_pool_changed(services: Services, cluster: str, name: str) -> int:
     now = services.clock.now()
     for number, claim in enumerate(waiting):
         try:
-            services.claims.save(claim, move(claim, Phase.PENDING, now, exclusions=(), next_action_at=now))
+            services.claims.save(claim, move(claim, Phase.PENDING, now, exclusions=(), next_action_at=claim.created_at))
         except ConflictError:
             continue
         if number < DECIDE_AT_ONCE:

@@ -37,20 +37,24 @@ def wake_budget_waiters(services: Services, api: KubernetesApi, claims: Iterable
 
 
 def wake(services: Services, claims: Iterable[Claim]) -> int:
-    """Make claims due now; returns how many were not due already. One that moved meanwhile is left alone."""
-    now = services.clock.now()
+    """Make claims due at once; returns how many. One that moved meanwhile is left alone.
+
+    ``next_action_at`` becomes the time at which the claim was made, so that ``due``, which begins with
+    what is due longest, announces the oldest claims first, and before those that come by their own timer.
+    """
     woken = 0
     for claim in claims:
-        if claim.phase is not Phase.PENDING or claim.next_action_at is None or claim.next_action_at <= now:
+        planned = claim.next_action_at
+        if claim.phase is not Phase.PENDING or planned is None or planned == claim.created_at:
             continue
         due = DueClaim(
             claim_id=claim.claim_id,
             phase=claim.phase,
             version=claim.version,
-            next_action_at=claim.next_action_at,
+            next_action_at=planned,
             cluster=claim.cluster,
         )
-        woken += services.claims.touch(due, now)
+        woken += services.claims.touch(due, claim.created_at)
     if woken:
         services.telemetry.info("claims woken", count=woken)
     return woken
