@@ -49,7 +49,6 @@ def test_a_released_pod_whose_instance_starts_is_pending() -> None:
         "Initialized": "True",
         "ContainersReady": "False",
         "Ready": "False",
-        "nebula.inftyai.com/Released": "True",
     }
 
 
@@ -126,7 +125,6 @@ def test_a_deleted_pod_ends_once_its_instance_is_gone_even_if_it_was_never_relea
         assert (status.phase, status.reason) == ("Failed", "")
         assert "because the Pod was deleted" in status.message
         assert status.start_time == released_at
-        assert ("nebula.inftyai.com/Released" in conditions(status)) is (released_at is not None)
 
 
 def test_a_deleted_pod_that_had_finished_by_itself_succeeded() -> None:

@@ -12,11 +12,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from nebula.kubernetes.api import Object
+from nebula.kubernetes.names import CONDITION_RELEASED
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.times import format_time
 from nebula.lifecycle.pod_status import Condition, ContainerState, PodStatus
 
 _READY: Final = "Ready"
+#: Shown with the first status after release, so that it costs no write of its own.
+_RELEASED: Final = Condition(CONDITION_RELEASED, "True", "Released")
 
 
 def status_patch(pod: Pod, desired: PodStatus, now: datetime) -> dict[str, Any] | None:
@@ -60,7 +63,10 @@ def _changes(pod: Pod, desired: PodStatus, now: datetime) -> dict[str, Any]:
             changes[key] = text or None
     if not live.get("startTime") and desired.start_time is not None:
         changes["startTime"] = format_time(desired.start_time)
-    conditions = [_condition(pod, wanted, now) for wanted in _with_readiness_gates(pod, desired.conditions)]
+    shown = _with_readiness_gates(pod, desired.conditions)
+    if desired.start_time is not None:
+        shown.append(_RELEASED)
+    conditions = [_condition(pod, wanted, now) for wanted in shown]
     if any(conditions):
         changes["conditions"] = [condition for condition in conditions if condition is not None]
     container = _container(pod, desired)

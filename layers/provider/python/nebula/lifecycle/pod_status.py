@@ -17,14 +17,13 @@ the image or the program may be at fault.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
 from nebula.domain.claim import Claim, Phase, TerminationReason
 from nebula.domain.instance import InstanceState
 from nebula.domain.workload import RestartPolicy
-from nebula.kubernetes.names import CONDITION_RELEASED
 
 #: Exit code shown when nobody knows it: that of a killed process. Zero would read as success.
 UNKNOWN_EXIT_CODE: Final = 137
@@ -54,13 +53,12 @@ class Condition:
     message: str = ""
 
 
-#: Shown with the first status after release, so that it costs no write of its own.
-RELEASED: Final = Condition(CONDITION_RELEASED, "True", "Released")
-
-
 @dataclass(frozen=True)
 class PodStatus:
-    """The status that a Pod should show. ``start_time`` is written once."""
+    """The status that a Pod should show.
+
+    ``start_time`` is that of the release, written once; None for a Pod that was never released.
+    """
 
     phase: str
     container_name: str
@@ -106,13 +104,7 @@ def desired_status(
     """
     if claim.released_at is None and claim.termination_reason is not TerminationReason.POD_DELETED:
         return None
-    status = _status(claim, now, container_name, image, _end(claim, now, restart_policy, active_deadline_seconds))
-    if status is None or claim.released_at is None:
-        return status
-    return replace(status, conditions=(*status.conditions, RELEASED))
-
-
-def _status(claim: Claim, now: datetime, container_name: str, image: str, end: _End | None) -> PodStatus | None:
+    end = _end(claim, now, restart_policy, active_deadline_seconds)
     if end is not None:
         return _ended(claim, end, now, container_name, image)
     if claim.phase is not Phase.RELEASED:
