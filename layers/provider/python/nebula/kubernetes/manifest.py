@@ -32,7 +32,8 @@ def pod_from_manifest(value: Mapping[str, Any]) -> Pod:
     metadata = pod.setdefault("metadata", {})
     if not isinstance(metadata, dict) or not isinstance(named, Mapping):
         raise MalformedPodError("metadata: expected an object")
-    for key, fallback in (("name", "pod"), ("namespace", "default"), ("uid", DRY_RUN_UID)):
-        if not metadata.get(key):
-            metadata[key] = (named.get(key) or named.get("generateName") or fallback) if key == "name" else fallback
+    found_name = named.get("name") or named.get("generateName") or "pod"
+    fallbacks = {"name": found_name, "namespace": named.get("namespace") or "default", "uid": DRY_RUN_UID}
+    for key, fallback in fallbacks.items():
+        metadata[key] = metadata.get(key) or fallback
     return Pod.from_object(pod)
