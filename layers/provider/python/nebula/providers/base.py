@@ -162,6 +162,7 @@ class RegistryCredentials(Protocol):
         ...
 
 
+@runtime_checkable
 class LogSource(Protocol):
     """Optional ability: the provider keeps the container's output."""
 

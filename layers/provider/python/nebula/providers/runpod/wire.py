@@ -36,8 +36,9 @@ def _refuse(constant: str) -> Any:
 class Problem:
     """An error answer read as far as it goes.
 
-    ``structured`` is True when the body is a JSON object with RunPod's error members (``title`` and
-    ``status``, ``detail``, or the older ``error``): a proxy's or another service's page is not.
+    ``structured`` is True when the body has the members that RunPod's errors always have: ``status`` as
+    answered with ``title`` and ``detail``, or with the older ``error``. A proxy's page and the bare
+    "Not Found" of another service have not.
     ``is_object`` is True for any JSON object. ``errors`` are the schema violations of a 422.
     """
 
@@ -64,9 +65,10 @@ def read_problem(answer: Answer) -> Problem:
     error = content.get("error")
     if isinstance(error, dict):
         error = error.get("message")
-    texts = [text for text in (content.get("detail"), error) if isinstance(text, str) and text]
-    named = bool(texts) or (isinstance(content.get("title"), str) and content.get("status") == answer.status)
-    texts += [text for text in (content.get("message"), content.get("title")) if isinstance(text, str) and text]
+    said = (content.get("detail"), error, content.get("message"), content.get("title"))
+    texts = [text for text in said if isinstance(text, str) and text]
+    documented = isinstance(content.get("title"), str) and isinstance(content.get("detail"), str)
+    named = content.get("status") == answer.status and (documented or isinstance(error, str))
     errors = content.get("errors")
     violations = tuple(str(one) for one in errors if isinstance(one, str)) if isinstance(errors, list) else ()
     return Problem(answer.status, detail=texts[0] if texts else "", errors=violations, structured=named, is_object=True)
