@@ -8,6 +8,7 @@ from nebula.observability import MemoryTelemetry
 from nebula.providers.errors import ProviderError, ProviderUnavailableError, ProviderUnconfiguredError, RateLimitedError
 from nebula.providers.runpod import build
 from nebula.providers.runpod.client import DEFAULT_BASE_URL
+from nebula.providers.runpod.wire import decode
 from pydantic import SecretStr
 
 from local.runpod.faults import Failure, Quota
@@ -125,6 +126,28 @@ def test_a_quota_nearly_used_up_is_told_and_a_throttle_too() -> None:
     assert caught.value.retry_after.total_seconds() == 60
     assert world.telemetry.total("ProviderThrottled") == 1
     assert {tuple(dimensions) for _, _, dimensions in world.telemetry.metrics} == {("provider",)}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (rb'"\ud800"', "\ufffd"),
+        (rb'"\uDFFFx"', "\ufffdx"),
+        (rb'"\ud83d\ude00"', "\U0001f600"),
+        (rb'"\ud83d\ud83d\ude00"', "\ufffd\U0001f600"),
+        (rb'"\\ud800"', "\\ud800"),
+        (rb'"\\\ud800"', "\\\ufffd"),
+        (rb'"\u00e9"', "\u00e9"),
+    ],
+)
+def test_half_a_character_does_not_come_through(body: bytes, expected: str) -> None:
+    assert decode(body) == expected
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff", b"{", b"NaN", b"[" * 100_000, b"1" * 5000, '"é"'.encode("utf-16")])
+def test_what_is_no_json_is_a_value_error(body: bytes) -> None:
+    with pytest.raises(ValueError):
+        decode(body)
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,23 @@ MAX_ERROR_TEXT = 512
 DEFAULT_RETRY_AFTER = timedelta(seconds=30)
 _MAX_RETRY_AFTER = timedelta(hours=24)
 _WINDOW = re.compile(r'"(?P<name>[^"]{1,32})"(?P<parameters>(?:\s*;\s*[a-z]+=\d{1,9})+)')
+_ESCAPE = re.compile(
+    r"(?P<whole>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
+)
 _PARAMETER = re.compile(r"([a-z]+)=(\d{1,9})")
 
 
 def decode(body: bytes) -> Any:
-    """The JSON value of a body; numbers with a point as Decimal. ValueError when it is anything else."""
+    """The JSON value of a body; numbers with a point as Decimal. ValueError when it is anything else.
+
+    Half a surrogate pair becomes U+FFFD: no ledger, URL or API could take it.
+    """
+    text = body.decode("utf-8")
+    if "\\ud" in text or "\\uD" in text:
+        text = _ESCAPE.sub(lambda match: match[0] if match["whole"] or not match["half"] else "\\ufffd", text)
     try:
-        return json.loads(body, parse_float=Decimal, parse_constant=_refuse)
+        return json.loads(text, parse_float=Decimal, parse_constant=_refuse)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
