@@ -16,6 +16,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from nebula.domain.nodepool import NodePool
+from nebula.kubernetes.node_pool_rules import broken_rules
 from nebula.kubernetes.quantity import InvalidQuantityError, parse_quantity
 
 #: JSON name → model name, where they differ by more than case.
@@ -77,14 +78,20 @@ def node_pool_from_object(value: Mapping[str, Any]) -> NodePool:
         raise InvalidNodePoolError("metadata.name", "expected text")
     if not isinstance(spec, Mapping):
         raise InvalidNodePoolError("spec", "expected an object")
+    egress = spec.get("egress")
+    if isinstance(egress, Mapping) and egress.get("mode") is None:
+        raise InvalidNodePoolError("spec.egress.mode", "is required once egress is set")
     fields = _converted(spec, "spec")
     fields["name"] = metadata["name"]
     fields["resource_version"] = str(metadata.get("resourceVersion") or "")
     try:
-        return NodePool.model_validate(fields)
+        pool = NodePool.model_validate(fields)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         raise InvalidNodePoolError(_path(first["loc"]), first["msg"]) from None
+    for field, message in broken_rules(pool):
+        raise InvalidNodePoolError(field, message)
+    return pool
 
 
 def _converted(value: Mapping[str, Any], where: str) -> dict[str, Any]:
