@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from botocore.exceptions import ClientError
 
-from local.deployment import Deployment, Function, FunctionSchedule, QueueMapping
+from local.deployment import Deployment, Function, FunctionSchedule, Permission, QueueMapping
+from local.roles import described_permissions
 from local.scaling import Scale
 from local.template import Template, load, transform
 
@@ -92,8 +93,9 @@ def deploy(
     transformed = transform(load() if template is None else template)
     made = _made(transformed, scale)
     expressions = Expressions()
-    described = _describe(transformed, expressions, scale)
-    kept_outputs = {k: v for k, v in transformed.get("Outputs", {}).items() if _resolvable(v["Value"], made)}
+    left_out = transformed["Resources"].keys() - made.keys()
+    described = _describe(transformed, expressions, scale, left_out)
+    kept_outputs = {k: v for k, v in transformed.get("Outputs", {}).items() if _resolvable(v["Value"], left_out)}
     body = {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Parameters": transformed.get("Parameters", {}),
@@ -123,17 +125,17 @@ def _made(template: Template, scale: Scale) -> dict[str, Any]:
     return made
 
 
-def _resolvable(value: Any, made: Mapping[str, Any]) -> bool:
-    """Whether every resource that an expression names is made here."""
+def _resolvable(value: Any, left_out: Collection[str]) -> bool:
+    """Whether an expression names no resource that is left out."""
     if isinstance(value, list):
-        return all(_resolvable(item, made) for item in value)
+        return all(_resolvable(item, left_out) for item in value)
     if not isinstance(value, dict):
         return True
     if "Fn::GetAtt" in value:
-        return value["Fn::GetAtt"][0] in made
-    if "Ref" in value and isinstance(value["Ref"], str):
-        return value["Ref"] in made or value["Ref"].startswith("AWS::")
-    return all(_resolvable(item, made) for item in value.values())
+        return value["Fn::GetAtt"][0] not in left_out
+    if "Ref" in value:
+        return value["Ref"] not in left_out
+    return all(_resolvable(item, left_out) for item in value.values())
 
 
 def _queues(template: Template) -> list[str]:
@@ -144,7 +146,9 @@ def _pointed(value: Any) -> str:
     return str(value["Ref"] if "Ref" in value else value["Fn::GetAtt"][0])
 
 
-def _describe(template: Template, expressions: Expressions, scale: Scale) -> list[dict[str, Any]]:
+def _describe(
+    template: Template, expressions: Expressions, scale: Scale, left_out: Collection[str]
+) -> list[dict[str, Any]]:
     """The functions with output keys in the place of values."""
     resources = template["Resources"]
     for queue in _queues(template):
@@ -162,6 +166,9 @@ def _describe(template: Template, expressions: Expressions, scale: Scale) -> lis
                 "environment": {k: expressions.add(v) for k, v in own["Environment"]["Variables"].items()},
                 "mappings": _mappings(resources, logical_id, expressions),
                 "schedules": _schedules(resources, logical_id, scale),
+                "permissions": described_permissions(
+                    resources, logical_id, expressions.add, lambda value: _resolvable(value, left_out)
+                ),
             }
         )
     return found
@@ -224,4 +231,7 @@ def _function(
         environment=scale.environment({**environment, "AWS_LAMBDA_FUNCTION_NAME": f"{STACK}-{name}"}, leaseholder),
         mappings=tuple(QueueMapping(**{**m, "queue_url": values[m["queue_url"]]}) for m in entry["mappings"]),
         schedules=tuple(entry["schedules"]),
+        permissions=tuple(
+            Permission(**{**p, "resources": [values[key] for key in p["resources"]]}) for p in entry["permissions"]
+        ),
     )

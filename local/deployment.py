@@ -58,6 +58,14 @@ class FunctionSchedule(_Plain):
     event: dict[str, Any]
 
 
+class Permission(_Plain):
+    """One Allow statement of a role. ``sources`` are the bus sources it is limited to; empty means no limit."""
+
+    actions: tuple[str, ...]
+    resources: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+
+
 class Function(_Plain):
     """One Lambda function. ``timeout`` is in seconds; ``app`` is relative to the checkout."""
 
@@ -68,6 +76,7 @@ class Function(_Plain):
     environment: dict[str, str]
     mappings: tuple[QueueMapping, ...] = ()
     schedules: tuple[FunctionSchedule, ...] = ()
+    permissions: tuple[Permission, ...] = ()
 
 
 class Deployment(_Plain):

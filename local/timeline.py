@@ -30,7 +30,7 @@ class View:
 class Timeline:
     """Compares each view of a Pod with what was said of it, and says the rest."""
 
-    write: Callable[[str], object] = sys.stderr.write
+    write: Callable[[str], object] = lambda text: print(text, end="", file=sys.stderr, flush=True)
     color: bool = False
     started: float = field(default_factory=time.monotonic)
     _said: set[tuple[str, str]] = field(default_factory=set)

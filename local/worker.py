@@ -21,6 +21,7 @@ from local.aws import client
 from local.deploy import deploy
 from local.deployment import Deployment, Endpoints, Function
 from local.forwarding import forward_events
+from local.permissions import enforce
 from local.queues import Poller
 from local.run_files import ServersFile, WorkerFile
 from local.runtime import Runtime, take_environment
@@ -80,6 +81,7 @@ def _children(
 
 def _run_function(function: Function, endpoints: Endpoints, listener: socket.socket) -> None:
     take_environment(function, endpoints)
+    enforce(function.name, function.permissions, endpoints.region)
     runtime = Runtime(function)
     runtime.warm()
     for mapping in function.mappings:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from nebula.domain.claim import Phase
+from nebula.domain.claim import AttemptOutcome, Phase
 
 from local.stack import Stack
 from tests.support.holding_proxy import HoldingProxy
@@ -42,9 +42,31 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         yield Scene(stack, world, runpod, kubernetes)
 
 
+def _creates(method: str, path: str, _body: bytes) -> bool:
+    return (method, path) == ("POST", "/v2/pods")
+
+
+def test_killed_before_the_create_arrives(scene: Scene) -> None:
+    world = scene.world
+    hold = scene.runpod.hold_next(_creates, before=True)
+    uid = world.create_pod("indexer")
+    assert hold.reached.wait(30)
+    claim = world.claim(uid)
+    assert claim is not None, "the claim is in the ledger before the provider hears of it"
+    assert [attempt.number for attempt in claim.attempts] == [1]
+    scene.stack.kill_worker()
+
+    scene.stack.start_worker()
+    wait_until(lambda: world.phase("indexer") == "Running", "the Pod runs on a new attempt", seconds=90)
+    assert world.made() == world.alive() == [world.instance_of("indexer")]
+    after = world.claim(uid)
+    assert after is not None
+    assert [attempt.outcome for attempt in after.attempts] == [AttemptOutcome.NEVER_MADE, AttemptOutcome.CREATED]
+
+
 def test_killed_after_the_create_and_before_the_id_is_written(scene: Scene) -> None:
     world = scene.world
-    hold = scene.runpod.hold_next(lambda method, path, _: (method, path) == ("POST", "/v2/pods"), before=False)
+    hold = scene.runpod.hold_next(_creates, before=False)
     uid = world.create_pod("indexer")
     assert hold.reached.wait(30)
     scene.stack.kill_worker()
