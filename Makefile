@@ -64,5 +64,11 @@ stack: $(STAMP) ## the whole stack on this machine, until interrupted
 invoke: $(STAMP) ## one event to one function: make invoke FN=placement EVENT=events/pod-gated.json
 	@$(PY) -m local.invoke "$(FN)" "$(EVENT)"
 
+explain: $(STAMP) ## why a Pod would run where: make explain POD=pod.yaml POOL=nodepool.yaml [OUTPUT=json]
+	@$(PY) -m cli explain --pod "$(POD)" --pool "$(POOL)" --output "$(or $(OUTPUT),table)"
+
+bench: $(STAMP) ## how long a placement decision takes
+	@$(PY) -m tests.benchmark.bench_placement
+
 clean: ## remove what the other targets made
 	rm -rf $(VENV) $(SAM_VENV) .aws-sam .local .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-HEADERS = ("rank", "provider", "instance type", "region", "tier", "$/h", "parts", "price from", "verdict", "frees")
+HEADERS = ("rank", "provider", "instance type", "region", "tier", "$/h", "parts", "price from", "frees", "verdict")
 _MAX_ID = 42
 
 
@@ -15,7 +15,7 @@ def render(answer: Mapping[str, Any]) -> str:
         return f"refused: {answer['refused']['reason']}: {answer['refused']['message']}"
     rows = [_row(candidate) for candidate in answer["candidates"]]
     lines = [
-        f"{answer['pod']} asks for {answer['shape']}; NodePool {answer['node_pool']}, strategy {answer['strategy']}",
+        f"{answer['pod']} asks for {answer['asks_for']}; NodePool {answer['node_pool']}, strategy {answer['strategy']}",
         "",
         *_columns([HEADERS, *rows]),
         "",
@@ -37,8 +37,8 @@ def _row(candidate: Mapping[str, Any]) -> tuple[str, ...]:
         "-" if price is None else price["total"],
         "-" if price is None else _parts(price),
         "-" if price is None else _origin(price),
-        candidate["verdict"] if candidate["reason"] is None else f"{candidate['reason']}: {candidate['detail']}",
         candidate["frees_at"] or "-",
+        candidate["verdict"] if candidate["reason"] is None else f"{candidate['reason']}: {candidate['detail']}",
     )
 
 

@@ -37,6 +37,17 @@ class Shape(StoredModel):
         disk = "default" if self.disk_gb is None else f"{self.disk_gb}GB"
         return f"{head}/cpu={self.cpu.normalize():f}/mem={self.memory_gib.normalize():f}Gi/disk={disk}"
 
+    def spoken(self) -> str:
+        """Render for people, without what was not asked for: ``H100:8, 4 vCPU, 16 GiB, 50 GB disk``."""
+        parts = [f"{self.accelerator}:{self.accelerator_count}" if self.accelerator else "CPU only"]
+        if self.cpu:
+            parts.append(f"{self.cpu.normalize():f} vCPU")
+        if self.memory_gib:
+            parts.append(f"{self.memory_gib.normalize():f} GiB")
+        if self.disk_gb is not None:
+            parts.append(f"{self.disk_gb} GB disk")
+        return ", ".join(parts)
+
 
 class Price(StoredModel):
     """USD per hour of the whole instance, with the parts it is made of and where they came from.

@@ -46,7 +46,7 @@ def describe(offer: Offer) -> str:
     """One stable line on an admissible offer: what, where, for how much."""
     first = offer.quotes[0]
     return (
-        f"{offer.shape_name} on {offer.provider} ({first.instance_type}), {offer.capacity_type}, "
+        f"{offer.shape.spoken()} on {offer.provider} ({first.instance_type}), {offer.capacity_type}, "
         f"region {offer.region}, {filters.usd(first.total)}"
     )
 
@@ -69,5 +69,5 @@ def _defer(request: PlacementRequest, pool: NodePool, offers: tuple[Offer, ...],
         f"{reason} {counts[reason]}: {example}"
         for reason, example in sorted(examples.items(), key=lambda item: -ORDER[item[0]])
     )
-    message = f"none of {len(offers)} candidates for {request.shape} can be taken now. {told}"
+    message = f"none of {len(offers)} candidates for {request.shape.spoken()} can be taken now. {told}"
     return Decision(None, offers, (), again, str(nearest), message)

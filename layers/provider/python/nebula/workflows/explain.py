@@ -80,6 +80,7 @@ def explain(scene: Scene, pod_object: Mapping[str, Any], pool_object: Mapping[st
         "node_pool": pool.name,
         "strategy": str(pool.strategy),
         "shape": str(wish.shape),
+        "asks_for": wish.shape.spoken(),
         "cluster": scene.api.name if scene.api is not None else None,
         "refused": None,
         **explanation(decision, scene.now),
