@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -71,6 +72,11 @@ class RunPodServer(ThreadingHTTPServer):
     def __init__(self, simulator: Simulator, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.simulator = simulator
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of callers that hang up; anything else is a fault of the simulator."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     @property
     def url(self) -> str:

@@ -28,6 +28,7 @@ SXM, NVL, PCIE = "NVIDIA H100 80GB HBM3", "NVIDIA H100 NVL", "NVIDIA H100 PCIe"
 H100 = Shape(accelerator="H100", accelerator_count=1)
 CPU_ONLY = Shape(cpu=Decimal(2), memory_gib=Decimal(4))
 KEY = "rpa_test-key"
+INSTALLATION = "test-installation"
 NO_CAPACITY = (
     "There are no longer any instances available with the requested specifications. Please refresh and try again."
 )
@@ -77,7 +78,7 @@ class RunPodWorld:
 
 def mark(number: int = 1, attempt: int = 1) -> Mark:
     """The mark of a numbered claim."""
-    return Mark(installation="test-installation", claim_id=f"{number:032x}", attempt=attempt)
+    return Mark(installation=INSTALLATION, claim_id=f"{number:032x}", attempt=attempt)
 
 
 def candidate(shape: Shape = H100, types: tuple[str, ...] = (SXM,), **more: Any) -> Candidate:
