@@ -15,6 +15,8 @@ _SUBDOMAIN = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a
 _QUALIFIED = re.compile(r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")
 _LABEL_VALUE = re.compile(r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$")
 _TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$")
+# Pointers to structs: an empty one is not the same as none.
+_POINTERS = frozenset({"securityContext", "affinity", "emptyDir"})
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _MAX_ANNOTATIONS = 256 * 1024
 _KEPT = ("creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "uid", "selfLink")
@@ -133,6 +135,13 @@ def count_change(resource: Resource, old: Object, new: Object) -> None:
         new["metadata"]["generation"] = old["metadata"]["generation"] + 1
 
 
+def drop_empty(values: Object) -> None:
+    """Leave out what Go's ``omitempty`` would: absent and empty lists and maps of optional fields."""
+    for key in [key for key, value in values.items() if value is None or value in ([], {})]:
+        if key not in _POINTERS:
+            del values[key]
+
+
 def _require_maps(resource: Resource, name: str, metadata: Object) -> None:
     for field in ("labels", "annotations"):
         value = metadata.get(field)
@@ -151,3 +160,4 @@ def _require_maps(resource: Resource, name: str, metadata: Object) -> None:
         raise invalid(resource.kind, name, cause)
     if not isinstance(metadata.get("finalizers") or [], list):
         raise bad_request("cannot decode metadata.finalizers as a list")
+    drop_empty(metadata)

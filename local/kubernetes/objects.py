@@ -39,6 +39,7 @@ def create(
         pod_rules.require_shape(obj)
         pod_defaults.fill(obj, admission, secrets.token_hex(3)[:5])
         pod_rules.at_create(obj)
+        metadata.drop_empty(obj["spec"])
     elif resource is NODES:
         kind_rules.node_admission(obj)
     kind_rules.check(resource, None, obj)
@@ -92,6 +93,8 @@ def _store_change(store: Store, route: Route, old: Record, new: Object, *, put: 
         _restore(new, before, "status")
     if resource is PODS and not route.subresource:
         pod_rules.require_shape(new)
+        new["spec"] = dict(new["spec"])
+        metadata.drop_empty(new["spec"])
         pod_rules.at_update(before, new)
     kind_rules.check(resource, before, new)
     metadata.count_change(resource, before, new)

@@ -39,7 +39,7 @@ _MAX_OPERATIONS = 10_000
 def merge_patch(original: Any, patch: Any) -> Any:
     """RFC 7386."""
     if not isinstance(patch, dict):
-        return patch
+        return _decoded(patch)
     merged = dict(original) if isinstance(original, dict) else {}
     for key, value in patch.items():
         if value is None:
@@ -80,6 +80,15 @@ def _merge_value(key: str, original: Any, value: Any) -> Any:
         return kept + [item for item in value if item not in kept]
     if key in _MERGE_KEYS:
         return _merge_list(_MERGE_KEYS[key], original or [], value)
+    return _decoded(value)
+
+
+def _decoded(value: Any) -> Any:
+    """A list as a typed decoder keeps it: a null in an item is an absent field."""
+    if isinstance(value, list):
+        return [_decoded(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _decoded(item) for key, item in value.items() if item is not None}
     return value
 
 
