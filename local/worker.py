@@ -19,7 +19,7 @@ from pathlib import Path
 from local import lambda_api, run_files, secrets
 from local.aws import client
 from local.deploy import deploy
-from local.deployment import Deployment, Endpoints, Function
+from local.deployment import Deployment, Endpoints
 from local.forwarding import forward_events
 from local.permissions import enforce
 from local.queues import Poller
@@ -70,20 +70,21 @@ def _children(
     deployment: Deployment, endpoints: Endpoints, listeners: dict[str, socket.socket], front: socket.socket
 ) -> dict[str, Callable[[], None]]:
     urls = {name: address(listener) for name, listener in listeners.items()}
-    children: dict[str, Callable[[], None]] = {
-        function.name: partial(_run_function, function, endpoints, listeners[function.name])
-        for function in deployment.functions
-    }
+    children: dict[str, Callable[[], None]] = {}
+    for function in deployment.functions:
+        runtime = Runtime(function)
+        # Imported here, once: the functions share most of their modules, and nothing is read at import.
+        runtime.warm()
+        children[function.name] = partial(_run_function, runtime, endpoints, listeners[function.name])
     children["front"] = partial(_run_front, front, urls)
     children["forwarder"] = partial(forward_events, deployment.outputs["EventBusName"], endpoints)
     return children
 
 
-def _run_function(function: Function, endpoints: Endpoints, listener: socket.socket) -> None:
+def _run_function(runtime: Runtime, endpoints: Endpoints, listener: socket.socket) -> None:
+    function = runtime.function
     take_environment(function, endpoints)
     enforce(function.name, function.permissions, endpoints.region)
-    runtime = Runtime(function)
-    runtime.warm()
     for mapping in function.mappings:
         Poller(client("sqs", endpoints), mapping, runtime, endpoints.region).start()
     for schedule in function.schedules:
