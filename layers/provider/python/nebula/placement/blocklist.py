@@ -22,6 +22,7 @@ from nebula.stores.blocks import Block
 
 ANY = "*"
 BLOCKED = "blocked"
+RATE_LIMITED = "rate_limited"
 CPU_ONLY = "cpu-only"
 
 PROVIDER_BLOCK = timedelta(minutes=15)
@@ -57,7 +58,7 @@ def block_for(error: ProviderError, candidate: Candidate, pool: NodePool | None,
     base = Block(provider=candidate.provider, reason=word, code=error.code, created_at=now, expires_at=now + ttl)
     if isinstance(error, RateLimitedError):
         pause = min(max(error.retry_after, timedelta(seconds=1)), LONGEST_PAUSE)
-        return base.model_copy(update={"kind": "rate_limited", "expires_at": now + pause})
+        return base.model_copy(update={"kind": RATE_LIMITED, "expires_at": now + pause})
     if error.blocks is BlockScope.PROVIDER:
         return base.model_copy(update={"expires_at": now + max(ttl, PROVIDER_BLOCK)})
     if error.blocks is BlockScope.ACCELERATOR:

@@ -16,7 +16,7 @@ from nebula.providers.base import Provider, ProvisionRequest
 from nebula.providers.errors import ProviderError, ProviderUnavailableError
 from nebula.stores.claims import ConflictError
 from nebula.workflows.preparation import NotReadyError, Preparation, prepare, show_provisioning
-from nebula.workflows.rejection import give_up_unknown, not_sent, reject
+from nebula.workflows.rejection import give_up_unknown, not_sent, paused_until, reject
 from nebula.workflows.release import release
 from nebula.workflows.services import Services
 from nebula.workflows.terminate import reclaim
@@ -54,7 +54,10 @@ def _leased(claim: Claim, now: datetime) -> bool:
 
 
 def _begin(services: Services, claim: Claim) -> Claim:
-    """Checks, then the lease, then the create."""
+    """Checks, then the lease, then the create. A throttled provider is not asked for anybody."""
+    paused = paused_until(services, claim)
+    if paused is not None:
+        return services.claims.save(claim, move(claim, Phase.PLACED, services.clock.now(), next_action_at=paused))
     try:
         prepared = prepare(services, claim)
     except NotReadyError as not_ready:

@@ -18,7 +18,7 @@ from nebula.lifecycle.transitions import (
     outcome_unknown,
     throttled,
 )
-from nebula.placement.blocklist import block_for
+from nebula.placement.blocklist import RATE_LIMITED, block_for
 from nebula.providers.errors import (
     BlockScope,
     ImagePullError,
@@ -61,6 +61,14 @@ def reject(services: Services, claim: Claim, error: ProviderError, pool: NodePoo
             ),
         )
     return _next_candidate(services, claim, error, message)
+
+
+def paused_until(services: Services, claim: Claim) -> datetime | None:
+    """When the pause of the claim's provider ends, None when it is not throttled: one Pod's 429 holds for all."""
+    if claim.candidate is None:
+        return None
+    blocks = services.blocks.active(claim.candidate.provider, services.clock.now())
+    return max((block.expires_at for block in blocks if block.kind == RATE_LIMITED), default=None)
 
 
 def give_up_unknown(services: Services, claim: Claim) -> Claim:
