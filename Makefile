@@ -67,6 +67,9 @@ invoke: $(STAMP) ## one event to one function: make invoke FN=placement EVENT=ev
 explain: $(STAMP) ## why a Pod would run where: make explain POD=pod.yaml POOL=nodepool.yaml [OUTPUT=json]
 	@$(PY) -m cli explain --pod "$(POD)" --pool "$(POOL)" --output "$(or $(OUTPUT),table)"
 
+credentials: $(STAMP) ## lent registry credentials: make credentials [STACK=nebula] [ARGS="--plan"]
+	@$(PY) -m cli credentials $(if $(STACK),--stack "$(STACK)") $(ARGS)
+
 bench: $(STAMP) ## how long a placement decision takes
 	@$(PY) -m tests.benchmark.bench_placement
 

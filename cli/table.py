@@ -17,7 +17,7 @@ def render(answer: Mapping[str, Any]) -> str:
     lines = [
         f"{answer['pod']} asks for {answer['asks_for']}; NodePool {answer['node_pool']}, strategy {answer['strategy']}",
         "",
-        *_columns([HEADERS, *rows]),
+        *columns([HEADERS, *rows]),
         "",
         f"{'placed' if answer['placed'] else 'deferred'}: {answer['message']}",
     ]
@@ -63,6 +63,7 @@ def _origin(price: Mapping[str, Any]) -> str:
     return f"{price['source']}, {age}"
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of equal length as lines with aligned columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -56,6 +56,17 @@ class RetirementPolicies(Model):
         """The policy that holds for a provider."""
         return self.providers.get(provider, self.default)
 
+    def rehearsed(self) -> RetirementPolicies:
+        """The same policies, deleting nothing."""
+        return self.model_copy(
+            update={
+                "default": self.default.model_copy(update={"dry_run": True}),
+                "providers": {
+                    name: policy.model_copy(update={"dry_run": True}) for name, policy in self.providers.items()
+                },
+            }
+        )
+
 
 class Verdict(Model):
     """What happens next with a row, when, and why not sooner.

@@ -12,6 +12,17 @@ _REASON_LENGTH = 512
 _REGISTRY_LENGTH = 400
 
 
+def credential_event(services: Services, action: DetailType, row: Credential, reason: str) -> Event:
+    """The event that tells of an action on a credential."""
+    detail = CredentialDetail(
+        credential_key=str(row.key),
+        provider=row.key.provider,
+        registry=row.registry[:_REGISTRY_LENGTH],
+        reason=reason[:_REASON_LENGTH],
+    )
+    return Event(source=services.source, detail_type=action, detail=detail)
+
+
 def audit(services: Services, action: DetailType, row: Credential, reason: str) -> bool:
     """Log and publish what happened to a credential; returns whether the bus took the event.
 
@@ -28,14 +39,8 @@ def audit(services: Services, action: DetailType, row: Credential, reason: str) 
         state=str(row.state),
         reason=reason,
     )
-    detail = CredentialDetail(
-        credential_key=str(row.key),
-        provider=row.key.provider,
-        registry=row.registry[:_REGISTRY_LENGTH],
-        reason=reason[:_REASON_LENGTH],
-    )
     try:
-        services.publisher.publish([Event(source=services.source, detail_type=action, detail=detail)])
+        services.publisher.publish([credential_event(services, action, row, reason)])
     except PublishError as error:
         services.telemetry.warning("event not published", credential_key=str(row.key), error=str(error))
         return False

@@ -9,7 +9,7 @@ from nebula.domain.credential import Credential, CredentialKey, CredentialState
 from nebula.events.details import DetailType
 from nebula.events.envelope import MalformedEventError
 from nebula.stores.credentials import CredentialConflictError
-from nebula.workflows.credential_audit import audit
+from nebula.workflows.credential_audit import audit, credential_event
 from nebula.workflows.services import Services
 
 #: How often the reminder is repeated until it is acknowledged.
@@ -63,6 +63,12 @@ def acknowledge_revocation(services: Services, credential_key: str) -> bool:
     written = services.credentials.save(row, row.model_copy(update=changes))
     services.telemetry.info("revocation acknowledged", credential_key=credential_key, state=str(written.state))
     return True
+
+
+def publish_acknowledgement(services: Services, row: Credential) -> None:
+    """Say on the bus that a person acknowledges a row; the retirement function writes it. Raises ``PublishError``."""
+    action = DetailType.CREDENTIAL_REVOCATION_ACKNOWLEDGED
+    services.publisher.publish([credential_event(services, action, row, "by an operator")])
 
 
 def acknowledgeable(row: Credential) -> bool:

@@ -1,0 +1,94 @@
+"""``python -m cli credentials``: what is lent where, what happens next with it, and what waits for a person.
+
+``--plan`` rehearses the next retirement run and changes nothing. ``acknowledge KEY`` says that a superseded
+password was revoked at its registry, or that an object nobody can see is really gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from dataclasses import replace
+
+from cli import installation
+from cli.credentials_table import render_plan, render_report
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    installation.add_arguments(parser)
+    parser.add_argument("--output", choices=("table", "json"), default="table")
+    parser.add_argument("--plan", action="store_true", help="what the next run would do, and why not more")
+    parser.add_argument("--all", action="store_true", help="retired credentials too")
+    parser.add_argument("action", nargs="?", choices=("list", "acknowledge"), default="list")
+    parser.add_argument("key", nargs="?", help="of the credential to acknowledge, as the table shows it")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0: done; 1: the installation did not answer, or nothing waits under the key; 2: wrong words."""
+    if (arguments.action == "acknowledge") != (arguments.key is not None):
+        print("credentials: acknowledge needs a KEY, and nothing else takes one", file=sys.stderr)
+        return 2
+    try:
+        installation.load(arguments)
+        with contextlib.redirect_stdout(sys.stderr):
+            text = _answer(arguments)
+    except installation.InstallationError as error:
+        print(f"credentials: {error}", file=sys.stderr)
+        return 1
+    print(text)
+    return 0
+
+
+def _answer(arguments: argparse.Namespace) -> str:
+    """Do it with logs going to stderr; returns what belongs on stdout."""
+    from botocore.exceptions import BotoCoreError, ClientError
+    from nebula.events.publisher import PublishError
+    from nebula.parameters import ParameterUnavailableError
+    from pydantic import ValidationError
+
+    try:
+        return _acknowledged(arguments.key) if arguments.action == "acknowledge" else _listed(arguments)
+    except ValidationError as error:
+        missing = ", ".join(f"NEBULA_{'_'.join(map(str, e['loc'])).upper()}" for e in error.errors(include_input=False))
+        raise installation.InstallationError(f"settings missing or wrong: {missing}") from None
+    except (BotoCoreError, ClientError, ParameterUnavailableError, PublishError) as error:
+        raise installation.InstallationError(f"AWS did not answer: {error}") from None
+
+
+def _listed(arguments: argparse.Namespace) -> str:
+    from nebula.credentials.policy import policies
+    from nebula.settings import RetirementSettings
+    from nebula.wiring import build
+    from nebula.workflows.credential_report import plan_retirement, report_credentials
+
+    settings = RetirementSettings()
+    services = build("credential_retirement", settings)
+    if arguments.plan:
+        plan = plan_retirement(services, policies(settings))
+        return json.dumps(plan.model_dump(mode="json"), indent=2) if arguments.output == "json" else render_plan(plan)
+    report = report_credentials(services, policies(settings), include_retired=arguments.all)
+    if arguments.output == "json":
+        return json.dumps(report.model_dump(mode="json"), indent=2)
+    return render_report(report, services.clock.now())
+
+
+def _acknowledged(key: str) -> str:
+    """Check that something waits under the key, then say it on the bus: the retirement function writes it."""
+    from nebula.domain.credential import CredentialKey
+    from nebula.settings import RetirementSettings
+    from nebula.wiring import build
+    from nebula.workflows.revoke import acknowledgeable, publish_acknowledgement
+
+    try:
+        parsed = CredentialKey.parse(key)
+    except ValueError:
+        raise installation.InstallationError(f"{key!r} is not a key; copy it from the table") from None
+    services = replace(build("credential_retirement", RetirementSettings()), function="operator")
+    row = services.credentials.get(parsed)
+    if row is None or not acknowledgeable(row):
+        raise installation.InstallationError(f"nothing waits for a word about {key}")
+    publish_acknowledgement(services, row)
+    return f"acknowledged: {key}"

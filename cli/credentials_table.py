@@ -1,0 +1,73 @@
+"""Lent credentials as text."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from nebula.workflows.credential_report import CredentialLine, CredentialReport
+from nebula.workflows.retire import RetirementReport
+
+from cli.table import columns
+
+HEADERS = (
+    "provider", "id", "registry", "user", "sources", "state", "created", "last used", "live", "next", "when", "why",
+)  # fmt: skip
+_DAY = timedelta(days=1)
+_HOUR = timedelta(hours=1)
+_MINUTE = timedelta(minutes=1)
+
+
+def render_report(report: CredentialReport, now: datetime) -> str:
+    """The table, then what waits for a person with the words to type, then what could not be read."""
+    if not report.lines:
+        text = ["no credential is lent"]
+    else:
+        text = columns([HEADERS, *(_row(line, now) for line in report.lines)])
+    waiting = [line for line in report.lines if line.acknowledge]
+    if waiting:
+        text += ["", "waiting for a person (revoke the password at its registry, then):"]
+        text += [f"  python -m cli credentials acknowledge {line.key}" for line in waiting]
+    return "\n".join([*text, *(f"problem: {problem}" for problem in report.problems)])
+
+
+def render_plan(plan: RetirementReport) -> str:
+    """One line per credential that is due, then what is left alone."""
+    text = [f"{outcome.kind}: {outcome.key}: {outcome.reason}" for outcome in plan.outcomes]
+    text += [f"Unrecorded: {name}: left alone" for name in plan.unrecorded]
+    return "\n".join(text or ["nothing is due"])
+
+
+def age(then: datetime | None, now: datetime) -> str:
+    """``3d``, ``5h``, ``12m`` ago, or ``in 2h``."""
+    if then is None:
+        return "-"
+    distance = abs(now - then)
+    unit, letter = next(
+        ((unit, letter) for unit, letter in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")) if distance >= unit),
+        (_MINUTE, "m"),
+    )
+    count = f"{distance // unit}{letter}"
+    return f"in {count}" if then > now else count
+
+
+def _row(line: CredentialLine, now: datetime) -> tuple[str, ...]:
+    return (
+        line.provider,
+        line.provider_id or "-",
+        line.registry or line.key,
+        line.user or "-",
+        ", ".join(line.sources) or "-",
+        line.state,
+        age(line.created_at, now),
+        age(line.last_used_at, now),
+        str(line.live_workloads),
+        line.next_action or "-",
+        _when(line, now),
+        line.reason,
+    )
+
+
+def _when(line: CredentialLine, now: datetime) -> str:
+    if line.next_at is None:
+        return "-"
+    return age(line.next_at, now) if line.next_at > now else "next run"

@@ -1,0 +1,66 @@
+"""Which installation a command speaks to: its settings, from the environment, a file, or a deployed stack."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+#: Whose settings an operator's command on credentials takes: it has the retirement policy.
+FUNCTION = "CredentialRetirementFunction"
+MAX_FILE_BYTES = 1_000_000
+
+
+class InstallationError(Exception):
+    """The installation cannot be told; the message says what is missing."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare how an installation is named."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--stack", help="a deployed stack: settings are read from its functions")
+    where.add_argument("--env-file", type=Path, help="settings by function, as `make stack` writes local/sam-env.json")
+
+
+def load(arguments: argparse.Namespace) -> None:
+    """Put the installation's settings into this process's environment.
+
+    Without an option the environment is taken as it is. Raises InstallationError.
+    """
+    if arguments.env_file is not None:
+        os.environ.update(_from_file(arguments.env_file))
+    elif arguments.stack is not None:
+        os.environ.update(_from_stack(arguments.stack))
+
+
+def _from_file(path: Path) -> dict[str, str]:
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise InstallationError(f"{path}: larger than {MAX_FILE_BYTES} bytes")
+        document: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InstallationError(f"{path}: {error}") from None
+    variables = document.get(FUNCTION) if isinstance(document, dict) else None
+    if not isinstance(variables, dict):
+        raise InstallationError(f"{path}: holds no settings of {FUNCTION}")
+    return {str(name): str(value) for name, value in variables.items()}
+
+
+def _from_stack(stack: str) -> dict[str, str]:
+    import boto3
+    from botocore.exceptions import BotoCoreError, ClientError
+    from nebula.aws import client_config
+
+    config = client_config()
+    try:
+        resource = boto3.client("cloudformation", config=config).describe_stack_resource(
+            StackName=stack, LogicalResourceId=FUNCTION
+        )
+        name = resource["StackResourceDetail"]["PhysicalResourceId"]
+        found = boto3.client("lambda", config=config).get_function_configuration(FunctionName=name)
+    except (BotoCoreError, ClientError) as error:
+        raise InstallationError(f"stack {stack}: {error}") from None
+    variables = found.get("Environment", {}).get("Variables", {})
+    return {name: value for name, value in variables.items() if name.startswith("NEBULA_")}

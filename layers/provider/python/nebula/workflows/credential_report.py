@@ -1,0 +1,126 @@
+"""What an operator sees of lent credentials: every row, what happens next with it, and what the next run would do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pydantic import AwareDatetime
+
+from nebula.credentials.policy import Action, RetirementPolicies, judge
+from nebula.domain.base import Model
+from nebula.domain.credential import Credential, CredentialState
+from nebula.events.memory import MemoryPublisher
+from nebula.providers.base import RegistryCredentials
+from nebula.providers.errors import ProviderError, ProviderUnconfiguredError
+from nebula.stores.memory_credentials import MemoryCredentialStore
+from nebula.workflows.lend import account_of
+from nebula.workflows.retire import RetirementReport, retire_credentials
+from nebula.workflows.retire_listing import Listing
+from nebula.workflows.revoke import acknowledgeable, newest
+from nebula.workflows.services import Services
+
+#: The state shown for objects with our name prefix that no row knows.
+UNRECORDED = "Unrecorded"
+
+
+class CredentialLine(Model):
+    """One line of the report. ``next_at`` is None where time alone changes nothing.
+
+    ``acknowledge`` tells that a person's word is waited for.
+    """
+
+    key: str
+    provider: str
+    provider_id: str | None = None
+    registry: str = ""
+    user: str = ""
+    sources: tuple[str, ...] = ()
+    state: str
+    created_at: AwareDatetime | None = None
+    last_used_at: AwareDatetime | None = None
+    live_workloads: int = 0
+    next_action: str = ""
+    next_at: AwareDatetime | None = None
+    reason: str = ""
+    acknowledge: bool = False
+
+
+class CredentialReport(Model):
+    """Every credential that is lent, or waits for somebody; ``problems`` are providers that could not be listed."""
+
+    lines: tuple[CredentialLine, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def report_credentials(
+    services: Services, policies: RetirementPolicies, *, include_retired: bool = False
+) -> CredentialReport:
+    """Read everything and change nothing. A provider that cannot be listed is named, and its rows are shown."""
+    rows = tuple(services.credentials.all(include_retired=True))
+    waiting = {str(row.key) for row in newest(rows) if acknowledgeable(row)}
+    shown = [
+        row
+        for row in rows
+        if include_retired or row.state is not CredentialState.RETIRED or str(row.key) in waiting
+    ]  # fmt: skip
+    lines = [_line(services, policies, row, acknowledge=str(row.key) in waiting) for row in shown]
+    problems: list[str] = []
+    for name in services.providers.names():
+        try:
+            lines += _unrecorded(services, name, rows)
+        except ProviderUnconfiguredError:
+            continue
+        except ProviderError as error:
+            problems.append(f"{name}: {type(error).__name__.removesuffix('Error')}: {error}")
+    return CredentialReport(lines=tuple(lines), problems=tuple(problems))
+
+
+def plan_retirement(services: Services, policies: RetirementPolicies) -> RetirementReport:
+    """What the next run would do, by doing it on a copy of the ledger with every deletion left out.
+
+    Sources are read, claims counted and providers listed as the run would; nothing is written and no
+    event leaves.
+    """
+    copy = MemoryCredentialStore()
+    for row in services.credentials.all(include_retired=True):
+        copy.create(row)
+    rehearsal = replace(services, credentials=copy, publisher=MemoryPublisher(services.clock))
+    return retire_credentials(rehearsal, policies.rehearsed())
+
+
+def _line(services: Services, policies: RetirementPolicies, row: Credential, *, acknowledge: bool) -> CredentialLine:
+    retired = row.state is CredentialState.RETIRED
+    live = 0 if retired else len(services.claims.find_by_credential(str(row.key)))
+    policy = policies.of(row.key.provider)
+    verdict = judge(row, live, policy, services.clock.now())
+    action = {Action.WAIT: "retire", Action.DEFER: "retire when unused", Action.NONE: ""}.get(verdict.action, "retire")
+    note = f" (put off: {row.note})" if row.note and not retired else ""
+    return CredentialLine(
+        key=str(row.key),
+        provider=row.key.provider,
+        provider_id=row.provider_id,
+        registry=row.registry,
+        user=row.username_hint,
+        sources=row.sources,
+        state=str(row.state),
+        created_at=row.created_at,
+        last_used_at=row.last_used_at,
+        live_workloads=live,
+        next_action=f"{action} (dry run)" if policy.dry_run and action else action,
+        next_at=verdict.due_at,
+        reason=row.note if retired else verdict.reason + note,
+        acknowledge=acknowledge,
+    )
+
+
+def _unrecorded(services: Services, name: str, rows: Sequence[Credential]) -> list[CredentialLine]:
+    provider = services.providers.get(name)
+    if not isinstance(provider, RegistryCredentials):
+        return []
+    own = [row for row in rows if row.key.provider == name]
+    listing = Listing(provider.list_registry_credentials(), own, account_of(provider))
+    return [
+        CredentialLine(key=found, provider=name, state=UNRECORDED, reason="no ledger row knows it: left alone")
+        for found in listing.unrecorded()
+    ]
