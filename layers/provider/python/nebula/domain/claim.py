@@ -112,7 +112,8 @@ class Claim(StoredModel):
     read at placement. ``exclusions`` are candidate keys that refused this claim for a reason of its
     own. ``rejections`` counts the refusals of the current event chain; ``unknown_outcomes`` the calls
     in a row whose outcome nobody knows. ``wanted_per_hour`` is set while only the budget stands in the
-    way: the USD per hour that has to be freed.
+    way: the USD per hour that has to be freed. ``node_pool_revision`` is the NodePool's spec that the last
+    decision was taken on.
     """
 
     claim_id: str
@@ -140,6 +141,7 @@ class Claim(StoredModel):
     rejections: int = 0
     unknown_outcomes: int = 0
     wanted_per_hour: Decimal | None = None
+    node_pool_revision: str = ""
     observation: Observation = Observation()
     released_at: AwareDatetime | None = None
     termination_reason: TerminationReason | None = None

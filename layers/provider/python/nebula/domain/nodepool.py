@@ -69,11 +69,14 @@ class Failover(Model):
 class NodePool(Model):
     """A NodePool's spec with its name and resourceVersion. Money is USD per hour.
 
+    ``revision`` moves when the spec does and not when the status does.
+
     Built from the API object by ``nebula.kubernetes.node_pool`` (camelCase and Go durations there).
     """
 
     name: str
     resource_version: str = ""
+    revision: str = ""
     providers: tuple[ProviderEntry, ...] = Field(min_length=1, max_length=8)
     capacity_types: tuple[CapacityType, ...] = (CapacityType.ON_DEMAND, CapacityType.SPOT)
     strategy: Strategy = Strategy.ORDERED

@@ -84,6 +84,7 @@ def node_pool_from_object(value: Mapping[str, Any]) -> NodePool:
     fields = _converted(spec, "spec")
     fields["name"] = metadata["name"]
     fields["resource_version"] = str(metadata.get("resourceVersion") or "")
+    fields["revision"] = revision_of(value)
     try:
         pool = NodePool.model_validate(fields)
     except ValidationError as error:
@@ -92,6 +93,17 @@ def node_pool_from_object(value: Mapping[str, Any]) -> NodePool:
     for field, message in broken_rules(pool):
         raise InvalidNodePoolError(field, message)
     return pool
+
+
+def revision_of(value: Mapping[str, Any] | None) -> str:
+    """``uid/generation``: one per spec, whatever its status says; empty for none.
+
+    The API server raises ``generation`` with the spec only, the status being a subresource.
+    """
+    metadata = (value or {}).get("metadata")
+    if not isinstance(metadata, Mapping):
+        return ""
+    return f"{metadata.get('uid') or ''}/{metadata.get('generation') or 0}"
 
 
 def _converted(value: Mapping[str, Any], where: str) -> dict[str, Any]:

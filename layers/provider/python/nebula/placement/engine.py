@@ -8,6 +8,7 @@ from datetime import datetime
 
 from nebula.domain.nodepool import NodePool
 from nebula.placement import deferral, filters
+from nebula.placement.prices import price_age_note
 from nebula.placement.ranking import rank
 from nebula.placement.request import PlacementRequest, ProviderSupply
 from nebula.placement.verdict import ORDER, Decision, Offer, Reason
@@ -39,15 +40,16 @@ def decide(
     if not ranked:
         return _defer(request, pool, offers, now)
     positions = tuple(offer.position for offer in ranked)
-    return Decision(ranked[0].candidate(), offers, positions, None, PLACED, describe(ranked[0]))
+    return Decision(ranked[0].candidate(), offers, positions, None, PLACED, describe(ranked[0], now))
 
 
-def describe(offer: Offer) -> str:
-    """One stable line on an admissible offer: what, where, for how much."""
+def describe(offer: Offer, now: datetime) -> str:
+    """One line on an admissible offer: what, where, for how much, and whether its price is old."""
     first = offer.quotes[0]
+    age = price_age_note(offer, now)
     return (
         f"{offer.shape.spoken()} on {offer.provider} ({first.instance_type}), {offer.capacity_type}, "
-        f"region {offer.region}, {filters.usd(first.total)}"
+        f"region {offer.region}, {filters.usd(first.total)}{f' ({age})' if age else ''}"
     )
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from nebula.placement.report import OLD_DAYS, age_days
+from nebula.placement.prices import OLD_DAYS, age_days
 from nebula.placement.sizing import Quote
 from nebula.placement.verdict import Decision, Offer, Verdict
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from nebula.domain.claim import Claim, Phase, claim_id_for
 from nebula.kubernetes.api import KubernetesApi
+from nebula.kubernetes.node_pool import revision_of
 from nebula.kubernetes.pod import Pod
 from nebula.lifecycle.transitions import move
 from nebula.stores.claims import ConflictError
@@ -49,24 +50,30 @@ def place_claim(services: Services, claim_id: str, *, due: bool = True) -> Claim
 
 
 def node_pool_changed(services: Services, cluster: str, name: str) -> int:
-    """Wake every Pending claim of a NodePool, the oldest first; returns how many.
+    """Wake the Pending claims that were decided on another spec of the NodePool, the oldest first; returns how many.
 
-    The oldest few are decided here and now, the rest at the next tick. A changed pool is a new
-    question, so what refused a claim for reasons of its own is asked again.
+    A change of its status wakes nobody. The oldest few are decided here and now, the rest at the next
+    tick. A changed pool is a new question, so what refused a claim for reasons of its own is asked again.
     """
+    revision = revision_of(services.clusters.get(cluster).get_node_pool(name))
     waiting = sorted(
-        (claim for claim in services.claims.live(cluster) if claim.phase is Phase.PENDING and claim.node_pool == name),
+        (claim for claim in services.claims.live(cluster) if _waits_for(claim, name, revision)),
         key=lambda claim: (claim.created_at, claim.claim_id),
     )
     now = services.clock.now()
     for number, claim in enumerate(waiting):
         try:
-            services.claims.save(claim, move(claim, Phase.PENDING, now, exclusions=(), next_action_at=claim.created_at))
+            fresh = move(claim, Phase.PENDING, now, exclusions=(), next_action_at=claim.created_at)
+            services.claims.save(claim, fresh)
         except ConflictError:
             continue
         if number < DECIDE_AT_ONCE:
             place_claim(services, claim.claim_id)
     return len(waiting)
+
+
+def _waits_for(claim: Claim, node_pool: str, revision: str) -> bool:
+    return claim.phase is Phase.PENDING and claim.node_pool == node_pool and claim.node_pool_revision != revision
 
 
 def _our_pod(api: KubernetesApi, namespace: str, name: str, uid: str) -> Pod | None:

@@ -98,6 +98,7 @@ class Placing:
             wish.shape,
             limit=wish.pool.budget_per_hour,
             node_pool=wish.pool.name,
+            node_pool_revision=wish.pool.revision,
             failover=wish.pool.failover,
             candidate=candidate,
             next_action_at=self._now + REDRIVE,
@@ -123,11 +124,12 @@ class Placing:
             Phase.PENDING,
             wish.shape,
             node_pool=wish.pool.name,
+            node_pool_revision=wish.pool.revision,
             failover=wish.pool.failover,
             candidate=None,
             next_action_at=decision.retry_at,
             reason=decision.reason,
-            message=decision.message,
+            message=self._with_last_answer(decision.message),
             decision=decision_lines(decision, self._now),
             rejections=self._rejections,
             wanted_per_hour=decision.wanted_per_hour(),
@@ -145,6 +147,7 @@ class Placing:
             Phase.PENDING,
             error.shape,
             node_pool=self._pod.node_pool or "",
+            node_pool_revision=error.revision,
             candidate=None,
             next_action_at=self._now + wait if error.again else None,
             reason=error.reason,
@@ -156,6 +159,11 @@ class Placing:
         self._services.telemetry.count("PlacementDeferrals", reason=error.reason)
         self._show(written)
         return written
+
+    def _with_last_answer(self, message: str) -> str:
+        """The deferral, with what the provider last said to this very Pod: a reason beats a category."""
+        attempt = self._claim.attempt if self._claim is not None else None
+        return f"{message}; last answer: {attempt.detail}" if attempt is not None and attempt.detail else message
 
     def _exclusions(self) -> tuple[str, ...]:
         """What this claim avoids from here; forgiven when it has waited long, for nothing else may come."""

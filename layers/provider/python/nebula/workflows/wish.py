@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from nebula.domain.candidate import Shape
 from nebula.domain.nodepool import NodePool
 from nebula.domain.workload import RestartPolicy
-from nebula.kubernetes.api import KubernetesApi
+from nebula.kubernetes.api import KubernetesApi, Object
 from nebula.kubernetes.names import LABEL_NODE_POOL
-from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object
+from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object, revision_of
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.workload import InvalidPodError, published_ports, refusals, shape_of
 
@@ -17,9 +17,12 @@ from nebula.kubernetes.workload import InvalidPodError, published_ports, refusal
 class NoWishError(Exception):
     """The Pod cannot be placed at all as things are. ``reason`` is CamelCase, as the Pod shows it.
 
-    ``shape`` is what could be read of it. ``again`` is False when only a change of the Pod can help, so that no timer
-    needs to run; a change of the NodePool always wakes the claim.
+    ``shape`` is what could be read of it, ``revision`` the spec of the NodePool that was looked at.
+    ``again`` is False when only a change of the Pod can help, so that no timer needs to run; a change of
+    the NodePool always wakes the claim.
     """
+
+    revision = ""
 
     def __init__(self, reason: str, message: str, *, again: bool, shape: Shape | None = None) -> None:
         super().__init__(message)
@@ -43,8 +46,13 @@ def read_wish(api: KubernetesApi, pod: Pod) -> Wish:
 
     Raises NoWishError with the reason that its owner can act on, and ``ClusterUnavailableError``.
     """
-    shape = _shape(pod)
-    return wish_of(pod, _pool(api, pod, shape), shape)
+    pool_object = None if pod.node_pool is None else api.get_node_pool(pod.node_pool)
+    try:
+        shape = _shape(pod)
+        return wish_of(pod, _pool(pod, pool_object, shape), shape)
+    except NoWishError as error:
+        error.revision = revision_of(pool_object)
+        raise
 
 
 def wish_of(pod: Pod, pool: NodePool, shape: Shape | None = None) -> Wish:
@@ -70,13 +78,12 @@ def _shape(pod: Pod) -> Shape:
         raise NoWishError(error.reason, str(error), again=False) from None
 
 
-def _pool(api: KubernetesApi, pod: Pod, shape: Shape) -> NodePool:
+def _pool(pod: Pod, pool_object: Object | None, shape: Shape) -> NodePool:
     if pod.node_pool is None:
         raise NoWishError("NodePoolNotNamed", f"label {LABEL_NODE_POOL} is missing", again=False, shape=shape)
-    found = api.get_node_pool(pod.node_pool)
-    if found is None:
+    if pool_object is None:
         raise NoWishError("NodePoolNotFound", f"NodePool {pod.node_pool} does not exist", again=True, shape=shape)
     try:
-        return node_pool_from_object(found)
+        return node_pool_from_object(pool_object)
     except InvalidNodePoolError as error:
         raise NoWishError("InvalidNodePool", f"NodePool {pod.node_pool}: {error}", again=True, shape=shape) from None
