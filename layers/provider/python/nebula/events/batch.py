@@ -1,4 +1,9 @@
-"""How every handler takes its events: an SQS batch with partial failures, or one event bare."""
+"""How every handler takes its events: an SQS batch with partial failures, or one event bare.
+
+The answer's shape: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html. Powertools'
+processor would write the same, and import a model of every event source with it: a tenth of a second of each
+cold start.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-
-from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType
-from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from nebula.events.envelope import Envelope, MalformedEventError, parse_envelope
 from nebula.observability import Telemetry
@@ -31,23 +33,22 @@ def handle(event: object, act: Callable[[Envelope], None], telemetry: Telemetry)
 
 
 def _batch(event: Mapping[str, Any], act: Callable[[Envelope], None], telemetry: Telemetry) -> dict[str, Any]:
-    processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
+    failed = [record["messageId"] for record in event["Records"] if not _handled(record, act, telemetry)]
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
-    def one(record: SQSRecord) -> None:
-        try:
-            act(_read(record.body))
-        except MalformedEventError as error:
-            telemetry.error("event refused", message_id=record.message_id, problem=str(error))
-            telemetry.count("EventsRefused")
-            raise
-        except Exception as error:
-            telemetry.error("event failed", message_id=record.message_id, error=_where(error))
-            telemetry.count("EventsFailed")
-            raise
 
-    with processor(records=event["Records"], handler=one):
-        processor.process()
-    return dict(processor.response())
+def _handled(record: Mapping[str, Any], act: Callable[[Envelope], None], telemetry: Telemetry) -> bool:
+    try:
+        act(_read(record["body"]))
+    except MalformedEventError as error:
+        telemetry.error("event refused", message_id=record["messageId"], problem=str(error))
+        telemetry.count("EventsRefused")
+        return False
+    except Exception as error:  # noqa: BLE001 - whatever one record does, the others have their turn
+        telemetry.error("event failed", message_id=record["messageId"], error=_where(error))
+        telemetry.count("EventsFailed")
+        return False
+    return True
 
 
 def _where(error: Exception) -> str:
