@@ -147,7 +147,7 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{_P}/instances.py",
         "ipaddress.ip_address(address).is_global",
         "bool(ipaddress.ip_address(address))",
-        f"{_LIFE}::test_only_public_addresses_of_published_ports_are_shown",
+        "unit/test_runpod_endpoints.py::test_only_public_addresses_of_published_ports_are_shown",
     ),
     _m(
         "blank regions widen to anywhere",
