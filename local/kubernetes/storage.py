@@ -105,7 +105,8 @@ class Store:
 
     def changes(self, resource: Resource, after: int) -> list[Change]:
         """Writes later than ``after``, oldest first; 410 when some of them are forgotten."""
-        if after < max(self._floor, self._oldest.get(resource, 0)):
+        if not max(self._floor, self._oldest.get(resource, 0)) <= after <= self.version:
+            # A version of the future is one of an earlier life of this server.
             raise expired(f"too old resource version: {after} ({self.version})")
         history = self._history.get(resource, [])
         return history[bisect_right(history, after, key=lambda change: change.version) :]

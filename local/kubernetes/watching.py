@@ -95,7 +95,17 @@ def _event(watch: Watch, head: bytes, change: Change) -> bytes | None:
     after = change.type != "DELETED" and watch.admits(change.record.object)
     if after:
         return _line("MODIFIED" if before else "ADDED", head, change.record)
-    return _line("DELETED", head, change.record) if before else None
+    if not before:
+        return None
+    if change.type != "DELETED" and change.previous is not None:
+        return _left(head, change.previous, change.version)
+    return _line("DELETED", head, change.record)
+
+
+def _left(head: bytes, previous: Record, version: int) -> bytes:
+    """An object that left the selector: told as it was before, with the version of the change."""
+    metadata = {**previous.object["metadata"], "resourceVersion": str(version)}
+    return _line("DELETED", head, Record({**previous.object, "metadata": metadata}, version))
 
 
 def _line(kind: str, head: bytes, record: Record) -> bytes:

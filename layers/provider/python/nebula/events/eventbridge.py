@@ -62,7 +62,7 @@ class EventBridgePublisher:
             left = failed
         if left:
             why = ", ".join(f"{code}: {times}" for code, times in sorted(codes.items()))
-            raise PublishError(f"{len(left)} of {len(events)} events stayed unsent ({why})")
+            raise PublishError(f"{len(left)} of {len(events)} events stayed unsent ({why})", left)
 
     def _put(self, batch: Sequence[Event], codes: Counter[str]) -> list[Event]:
         """Send one batch; the entries that failed, their codes counted."""

@@ -10,7 +10,14 @@ from nebula.events.envelope import Event
 
 
 class PublishError(Exception):
-    """Some events could not be put on the bus after a small number of tries."""
+    """Some events could not be put on the bus after a small number of tries.
+
+    ``unsent`` holds them where they are known; empty means that none of them is known to be sent.
+    """
+
+    def __init__(self, message: str, unsent: Sequence[Event] = ()) -> None:
+        super().__init__(message)
+        self.unsent = tuple(unsent)
 
 
 class Publisher(Protocol):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 import requests
@@ -19,7 +19,7 @@ from pydantic import SecretStr
 from requests.adapters import HTTPAdapter
 
 from nebula import http
-from nebula.http import HttpClient, Limits, TransportError
+from nebula.http import Answer, HttpClient, Limits, TransportError
 from nebula.kubernetes.api import (
     ClusterUnavailableError,
     ConflictError,
@@ -136,14 +136,34 @@ class Transport:
             else:
                 return _decode(f"{method} {path}", status, raw)
 
+    def lines(self, path: str, query: Mapping[str, str], *, seconds: float, idle: float) -> Iterator[str]:
+        """The lines of a watch, until it ends or is silent for ``idle`` seconds. Errors as of ``call``."""
+        answer, lines = self._open(path, query, seconds, idle)
+        if answer.status == 401 and self._tokens is not None and self._tokens.renew():
+            answer, lines = self._open(path, query, seconds, idle)
+        if answer.status != 200:
+            _decode(f"WATCH {path}", answer.status, answer.body)
+        return lines
+
+    def _open(self, path: str, query: Mapping[str, str], seconds: float, idle: float) -> tuple[Answer, Iterator[str]]:
+        url = self._server + path
+        try:
+            return self._http.lines(url, headers=self._headers(), params=query, seconds=seconds, idle=idle)
+        except TransportError as error:
+            raise ClusterUnavailableError(str(error)) from None
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Accept": "application/json", "User-Agent": "nebula-serverless"}
+        if self._tokens is not None:
+            headers["Authorization"] = f"Bearer {self._tokens.token().get_secret_value()}"
+        return headers
+
     def _send(
         self, method: str, path: str, query: Mapping[str, str] | None, payload: bytes | None, content_type: str
     ) -> tuple[int, Mapping[str, str], bytes]:
-        headers = {"Accept": "application/json", "User-Agent": "nebula-serverless"}
+        headers = self._headers()
         if payload is not None:
             headers["Content-Type"] = content_type
-        if self._tokens is not None:
-            headers["Authorization"] = f"Bearer {self._tokens.token().get_secret_value()}"
         try:
             answer = self._http.send(method, self._server + path, headers=headers, params=query, body=payload)
         except TransportError as error:
