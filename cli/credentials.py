@@ -66,13 +66,12 @@ def _listed(arguments: argparse.Namespace) -> str:
 
     settings = RetirementSettings()
     services = build("credential_retirement", settings)
-    if arguments.plan:
-        plan = plan_retirement(services, policies(settings))
-        return json.dumps(plan.model_dump(mode="json"), indent=2) if arguments.output == "json" else render_plan(plan)
     report = report_credentials(services, policies(settings), include_retired=arguments.all)
+    plan = plan_retirement(services, policies(settings)) if arguments.plan else None
+    now = services.clock.now()
     if arguments.output == "json":
-        return json.dumps(report.model_dump(mode="json"), indent=2)
-    return render_report(report, services.clock.now())
+        return json.dumps((plan or report).model_dump(mode="json"), indent=2)
+    return render_report(report, now) if plan is None else render_plan(plan, report, now)
 
 
 def _acknowledged(key: str) -> str:

@@ -30,11 +30,18 @@ def render_report(report: CredentialReport, now: datetime) -> str:
     return "\n".join([*text, *(f"problem: {problem}" for problem in report.problems)])
 
 
-def render_plan(plan: RetirementReport) -> str:
-    """One line per credential that is due, then what is left alone."""
+def render_plan(plan: RetirementReport, report: CredentialReport, now: datetime) -> str:
+    """What the next run does with each credential that is due, why it leaves the others, what is not ours."""
     text = [f"{outcome.kind}: {outcome.key}: {outcome.reason}" for outcome in plan.outcomes]
+    due = {outcome.key for outcome in plan.outcomes}
+    text += [
+        f"Waiting: {line.key}: {line.reason} {_when(line, now)}"
+        for line in report.lines
+        if line.key not in due and line.next_at is not None
+    ]
     text += [f"Unrecorded: {name}: left alone" for name in plan.unrecorded]
-    return "\n".join(text or ["nothing is due"])
+    text += [f"problem: {problem}" for problem in report.problems]
+    return "\n".join(text or ["no credential is lent"])
 
 
 def age(then: datetime | None, now: datetime) -> str:

@@ -46,9 +46,8 @@ WATCHED = {
     "publisher": ("publish",),
     "provider": (
         "provision",
-        "ensure_registry_credential",
+        *(f"{verb}_registry_credential" for verb in ("ensure", "delete")),
         "list_registry_credentials",
-        "delete_registry_credential",
     ),
 }
 

@@ -11,6 +11,7 @@ from nebula.credentials.policy import Action, RetirementPolicies, judge
 from nebula.domain.base import Model
 from nebula.domain.credential import Credential, CredentialState
 from nebula.events.memory import MemoryPublisher
+from nebula.observability import MemoryTelemetry
 from nebula.providers.base import RegistryCredentials
 from nebula.providers.errors import ProviderError, ProviderUnconfiguredError
 from nebula.stores.memory_credentials import MemoryCredentialStore
@@ -80,12 +81,14 @@ def plan_retirement(services: Services, policies: RetirementPolicies) -> Retirem
     """What the next run would do, by doing it on a copy of the ledger with every deletion left out.
 
     Sources are read, claims counted and providers listed as the run would; nothing is written and no
-    event leaves.
+    event or log line leaves.
     """
     copy = MemoryCredentialStore()
     for row in services.credentials.all(include_retired=True):
         copy.create(row)
-    rehearsal = replace(services, credentials=copy, publisher=MemoryPublisher(services.clock))
+    rehearsal = replace(
+        services, credentials=copy, publisher=MemoryPublisher(services.clock), telemetry=MemoryTelemetry()
+    )
     return retire_credentials(rehearsal, policies.rehearsed())
 
 
