@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,12 +55,12 @@ def parse_docker_config(text: bytes, *, legacy: bool = False) -> DockerConfig:
     already in normal form comes first, then the order of the document.
     """
     document = _loaded(text)
-    auths = _object(document if legacy else document.get("auths") or {}, "auths")
+    auths = _object(document if legacy else document.get("auths"), "auths")
     store = "" if legacy else _text(document.get("credsStore"), "credsStore")
-    helpers = {} if legacy else _object(document.get("credHelpers") or {}, "credHelpers")
+    helpers = {} if legacy else _object(document.get("credHelpers"), "credHelpers")
     spelled = sorted(auths.items(), key=lambda item: normalise_key(item[0]) != item[0])
     return DockerConfig(
-        entries=tuple(_entry(key, _object(value or {}, "entry"), store) for key, value in spelled),
+        entries=tuple(_entry(key, _object(value, "entry"), store) for key, value in spelled),
         helpers={normalise_key(key): _text(value, "credHelpers") for key, value in helpers.items()},
         store=store,
     )
@@ -83,25 +84,35 @@ def _entry(key: str, value: Mapping[str, Any], store: str) -> DockerEntry:
 
 def _decoded(auth: str) -> tuple[str, str]:
     """``user:password`` of an ``auth`` field, base64 with or without padding."""
-    try:
-        plain = base64.b64decode(auth + "=" * (-len(auth) % 4), validate=True).decode()
-    except (binascii.Error, ValueError):
-        raise BrokenDockerConfigError("auth is not base64 text") from None
+    plain = _plain(auth)
+    if plain is None:
+        raise BrokenDockerConfigError("auth is not base64 text")
     username, colon, password = plain.partition(":")
     if not colon:
         raise BrokenDockerConfigError("auth has no colon")
     return username, password
 
 
+def _plain(auth: str) -> str | None:
+    """The decoded text, None when it is none. The errors of decoding hold what they choked on: none may rise."""
+    unbroken = auth.replace("\n", "").replace("\r", "")
+    with contextlib.suppress(binascii.Error, ValueError):
+        return base64.b64decode(unbroken + "=" * (-len(unbroken) % 4), validate=True).decode()
+    return None
+
+
 def _loaded(text: bytes) -> Mapping[str, Any]:
-    try:
+    document: object = None
+    with contextlib.suppress(ValueError, RecursionError):
         document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise BrokenDockerConfigError("not JSON") from None
+    if document is None:
+        raise BrokenDockerConfigError("not JSON")
     return _object(document, "document")
 
 
 def _object(value: object, where: str) -> Mapping[str, Any]:
+    if value is None:
+        return {}
     if not isinstance(value, Mapping):
         raise BrokenDockerConfigError(f"{where} is not an object")
     return value

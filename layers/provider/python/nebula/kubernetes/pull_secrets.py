@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -166,10 +167,11 @@ def _config(secret: Object) -> DockerConfig | None:
     data: Any = secret.get("data") or {}
     if format_ is None or not isinstance(data, dict) or not data.get(format_[0]):
         return None
-    try:
+    text: bytes | None = None
+    with contextlib.suppress(binascii.Error, ValueError, TypeError):
         text = base64.b64decode(data[format_[0]], validate=True)
-    except (binascii.Error, ValueError, TypeError):
-        raise BrokenDockerConfigError(f"{format_[0]} is not base64") from None
+    if text is None:
+        raise BrokenDockerConfigError(f"{format_[0]} is not base64")
     return parse_docker_config(text, legacy=format_[1])
 
 
