@@ -123,22 +123,25 @@ def refusal_of(blocks: Iterable[Block], now: datetime) -> Refusal | None:
 class Blockade:
     """The blocks of one provider that cover one shape, found by tier and place."""
 
-    __slots__ = ("_by_place",)
+    __slots__ = ("_by_place", "_wide")
 
     def __init__(self, blocks: Iterable[Block], accelerator: str | None, shape_name: str) -> None:
         self._by_place: dict[tuple[str, str], list[Block]] = {}
         for block in blocks:
             if matches_shape(block, accelerator, shape_name):
                 self._by_place.setdefault((block.capacity_type, block.region), []).append(block)
+        self._wide = any(ANY in key for key in self._by_place)
 
     def refusal(self, tier: str, place: str, now: datetime) -> Refusal | None:
         """What stands in the way of a candidate, None when nothing does."""
         found = self._by_place
         if not found:
             return None
-        keys = ((tier, place), (tier, ANY), (ANY, place), (ANY, ANY))
-        standing = [block for key in keys if key in found for block in found[key]]
-        return refusal_of(standing, now) if standing else None
+        exact = found.get((tier, place))
+        if not self._wide:
+            return None if exact is None else refusal_of(exact, now)
+        wide = ((tier, ANY), (ANY, place), (ANY, ANY))
+        return refusal_of([*(exact or ()), *(block for key in wide for block in found.get(key, ()))], now)
 
 
 def _word(error: ProviderError) -> str:

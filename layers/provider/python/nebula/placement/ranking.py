@@ -9,16 +9,16 @@ from nebula.placement.verdict import Offer
 
 
 def rank(offers: Sequence[Offer], pool: NodePool, live: Mapping[str, int]) -> list[Offer]:
-    """Admissible offers of one tier, best first; ties always fall to the walk's order.
+    """Admissible offers of one tier, best first; ties always fall to the walk's order, in which they come.
 
     ``live`` counts the pool's live claims per provider (only ``Weighted`` looks at it).
     """
     if pool.strategy is Strategy.LOWEST_PRICE:
-        return sorted(offers, key=lambda offer: (offer.quotes[0].total, offer.position))
+        return sorted(offers, key=lambda offer: offer.quotes[0].total)
     if pool.strategy is Strategy.WEIGHTED:
         shortfall = shortfalls({offer.provider for offer in offers}, pool, live)
-        return sorted(offers, key=lambda offer: (-shortfall[offer.provider], offer.position))
-    return sorted(offers, key=lambda offer: offer.position)
+        return sorted(offers, key=lambda offer: -shortfall[offer.provider])
+    return list(offers)
 
 
 def shortfalls(providers: set[str], pool: NodePool, live: Mapping[str, int]) -> dict[str, int]:

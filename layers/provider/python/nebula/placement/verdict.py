@@ -42,8 +42,7 @@ class Reason(StrEnum):
 ORDER = {reason: number for number, reason in enumerate(Reason)}
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why not: the reason, one readable line, and when it frees if that is known."""
 
     reason: Reason
