@@ -256,7 +256,7 @@ def test_nothing_secret_is_left_anywhere(world: Lending) -> None:
 def test_the_row_that_always_moves_is_told_and_not_tried_for_ever(
     world: Lending, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.record()
+    key, pull = world.record()
     tries: list[int] = []
 
     def always_lost(previous: object, credential: object) -> None:
@@ -265,5 +265,16 @@ def test_the_row_that_always_moves_is_told_and_not_tried_for_ever(
 
     monkeypatch.setattr(world.credentials, "save", always_lost)
     with pytest.raises(CredentialConflictError):
-        world.record()
+        ensure_credential(world.services(), world.provider, key, pull)
     assert len(tries) == 10
+
+
+def test_a_known_credential_is_written_once_a_use_and_not_twice(world: Lending) -> None:
+    key, pull = world.record()
+    ensure_credential(world.services(), world.provider, key, pull)
+    world.clock.advance(MINUTE)
+    before = world.row()
+    world.record()
+    assert world.row() == before
+    ensure_credential(world.services(), world.provider, key, pull)
+    assert world.row().last_used_at == world.clock.now()

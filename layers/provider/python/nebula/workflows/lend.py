@@ -50,9 +50,10 @@ def lendable(row: Credential) -> bool:
 
 
 def record_credential(services: Services, provider: Provider, pull: PullCredential) -> CredentialKey:
-    """Write or touch the row of a credential that is about to be used; returns its key.
+    """Make sure that the row of a credential that is about to be used stands; returns its key.
 
-    A row that is being retired is left to it: the next generation is made. Raises
+    A row that says everything already is only read: ``ensure_credential`` touches it once the claim carries its
+    key. A row that is being retired is left to it: the next generation is made. Raises
     CredentialExpiredError, RequestRefusedError for a provider that keeps no registry credentials, the
     provider's own errors when its account cannot be read, ValueError without a fingerprint key, and
     ``CredentialConflictError`` when the row moved ``MAX_TRIES`` times (the message comes again).
@@ -101,7 +102,9 @@ def _record_once(services: Services, base: CredentialKey, pull: PullCredential) 
             f"the password in Secret {pull.source} for {pull.registry} expired at {expires_at:%Y-%m-%dT%H:%M:%SZ}"
         )
     if latest is not None and lendable(latest):
-        return services.credentials.save(latest, _used(latest, now, source=pull.source, expires_at=expires_at))
+        used = _used(latest, now, source=pull.source, expires_at=expires_at)
+        told = used == latest.model_copy(update={"last_used_at": used.last_used_at})
+        return latest if told else services.credentials.save(latest, used)
     generation = latest.key.generation + 1 if latest is not None else 1
     return services.credentials.create(
         Credential(
