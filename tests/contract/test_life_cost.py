@@ -54,13 +54,20 @@ def test_a_quiet_tick_writes_nothing_but_the_heartbeat(dynamodb: DynamoDBClient)
     assert all(running(counted.world.pod(f"train-{number}")) for number in range(3))
 
 
-def test_a_quiet_sweep_writes_nothing_either(dynamodb: DynamoDBClient) -> None:
+@pytest.mark.parametrize("pods", [1, 4])
+def test_a_quiet_minute_costs_the_same_reads_whatever_runs_and_writes_nothing(
+    dynamodb: DynamoDBClient, pods: int
+) -> None:
     counted = CountedWorld(dynamodb, Life())
-    counted.start()
+    for number in range(pods):
+        counted.start(f"train-{number}")
     counted.world.run(2)
-    calls = count_calls(dynamodb)
-    counted.world.run(2)
+    calls, asked = count_calls(dynamodb), counted.kubernetes_calls()
+    counted.world.minute()
     assert calls.item_writes == 0, calls.operations
+    assert calls.operations["claims", "GetItem"] <= 1, "the budget's counter, and no claim one by one"
+    reads = counted.kubernetes_calls() - asked
+    assert (reads["list", "pods"], reads["get", "pods"]) == (4, 0), "one list a look, no Pod one by one"
 
 
 @pytest.mark.parametrize("pods", [1, 25])

@@ -137,9 +137,13 @@ class CountedWorld:
 
     def kubernetes_writes(self) -> Counter[tuple[str, str]]:
         """What the product wrote through the API so far."""
-        writes = Counter({call: n for call, n in self.world.emulator.calls.items() if call[0] in _WRITES})
-        writes["delete", "pods"] -= self._deletes_by_user
-        return writes
+        return Counter({call: n for call, n in self.kubernetes_calls().items() if call[0] in _WRITES})
+
+    def kubernetes_calls(self) -> Counter[tuple[str, str]]:
+        """What the product asked of the API so far, by (verb, resource)."""
+        calls = Counter(self.world.emulator.calls)
+        calls["delete", "pods"] -= self._deletes_by_user
+        return calls
 
     def _phase(self, name: str) -> str:
         pod = self.world.pod(name)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
+from functools import cached_property
 
 from pydantic import AwareDatetime
 
@@ -62,6 +64,7 @@ class InstanceListing(StoredModel):
 
     Absence from it counts only for an instance whose scope is in ``complete_scopes``. A provider
     without scopes uses the single scope ``""``. ``began_at`` is when the first page was asked for.
+    ``by_id`` and ``by_mark`` are made once and kept: a listing is made anew, never copied with other instances.
     """
 
     began_at: AwareDatetime
@@ -74,3 +77,13 @@ class InstanceListing(StoredModel):
         if scope is None:
             return bool(self.complete_scopes) and not self.failed_scopes
         return scope in self.complete_scopes
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Instance]:
+        """The instances by id; of two with one id, the first listed."""
+        return {instance.id: instance for instance in reversed(self.instances)}
+
+    @cached_property
+    def by_mark(self) -> Mapping[Mark, Instance]:
+        """The instances that carry a mark, by it; of two with one mark, the first listed."""
+        return {instance.mark: instance for instance in reversed(self.instances) if instance.mark is not None}

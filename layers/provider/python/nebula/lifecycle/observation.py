@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from nebula.domain.claim import Attempt, Observation
-from nebula.domain.instance import Instance, InstanceListing, InstanceState
+from nebula.domain.instance import Instance, InstanceListing, InstanceState, Mark
 
 #: Two listings that prove an absence must begin this far apart (design §7).
 ABSENCE_GAP = timedelta(seconds=10)
@@ -40,19 +40,9 @@ def observed(before: Observation, instance: Instance, now: datetime) -> Observat
 
 def sighting(attempt: Attempt, listing: InstanceListing, installation: str, claim_id: str) -> Instance | None:
     """The attempt's instance in a listing: by id, else by mark; a foreign mark never matches."""
-    for instance in listing.instances:
-        if attempt.instance_id is not None:
-            if instance.id == attempt.instance_id:
-                return instance
-            continue
-        mark = instance.mark
-        if mark is not None and (mark.installation, mark.claim_id, mark.attempt) == (
-            installation,
-            claim_id,
-            attempt.number,
-        ):
-            return instance
-    return None
+    if attempt.instance_id is not None:
+        return listing.by_id.get(attempt.instance_id)
+    return listing.by_mark.get(Mark(installation=installation, claim_id=claim_id, attempt=attempt.number))
 
 
 def absence_counts(attempt: Attempt, listing: InstanceListing, visibility_delay: timedelta) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -39,12 +40,13 @@ def reap_orphans(services: Services, seen: Observation, policy: OrphanPolicy) ->
     orphans: list[str] = []
     ended: list[str] = []
     foreign = 0
+    live = {claim.claim_id: claim for view in seen.clusters.values() for claim in view.claims}
     for view in seen.providers.values():
         for instance in view.listing.instances:
             if instance.mark is None or instance.mark.installation != services.installation:
                 foreign += 1
                 continue
-            if instance.state is InstanceState.TERMINATED or not _is_orphan(services, instance):
+            if instance.state is InstanceState.TERMINATED or not _is_orphan(services, instance, live):
                 continue
             orphans.append(instance.id)
             if policy.terminate and _end(services, view.provider, instance):
@@ -55,10 +57,17 @@ def reap_orphans(services: Services, seen: Observation, policy: OrphanPolicy) ->
     return OrphanReport(tuple(orphans), tuple(ended), foreign)
 
 
-def _is_orphan(services: Services, instance: Instance) -> bool:
-    """Whether it is unwanted *and* was so when it was first seen, long enough ago."""
+def _is_orphan(services: Services, instance: Instance, live: Mapping[str, Claim]) -> bool:
+    """Whether it is unwanted *and* was so when it was first seen, long enough ago.
+
+    An instance that its claim wanted when the look read it costs nothing here; only of any other is the ledger
+    asked, by key: the look's claims come from an index that lags.
+    """
     now = services.clock.now()
-    claim = services.claims.get(instance.mark.claim_id) if instance.mark is not None else None
+    claim_id = instance.mark.claim_id if instance.mark is not None else ""
+    if claim_id in live and _wanted(live[claim_id], instance):
+        return False
+    claim = services.claims.get(claim_id)
     if claim is not None and _wanted(claim, instance):
         return False
     first = services.sightings.first_seen(f"orphan/{instance.id}", now)
