@@ -128,15 +128,6 @@ def test_a_direct_invocation_that_failed_is_kept(function: str) -> None:
     assert logical_id(config["DestinationConfig"]["OnFailure"]["Destination"]) == "UndeliveredDeadLetters"
 
 
-def test_alarms_cost_no_more_than_ten_and_say_where_to_look() -> None:
-    alarms = of_type("AWS::CloudWatch::Alarm")
-    assert 1 <= len(alarms) <= 10
-    for alarm in alarms.values():
-        assert "docs/operations.md" in alarm["AlarmDescription"]
-        assert alarm["TreatMissingData"] == "notBreaching"
-        assert alarm["AlarmActions"]["Fn::If"][:2] == ["Notifies", [{"Ref": "AlarmTopicArn"}]]
-
-
 @pytest.mark.parametrize("environment", ["default", "prod"])
 def test_samconfig_sets_parameters_that_exist(environment: str) -> None:
     config = tomllib.loads((ROOT / "samconfig.toml").read_text())[environment]

@@ -35,10 +35,14 @@ class Telemetry(Protocol):
 
 
 class PowertoolsTelemetry:
-    """Structured JSON log lines and EMF metrics on standard output."""
+    """Structured JSON log lines and EMF metrics on standard output.
 
-    def __init__(self, function: str) -> None:
+    ``namespace`` keeps the metrics of two installations in one account apart.
+    """
+
+    def __init__(self, function: str, namespace: str = NAMESPACE) -> None:
         self._function = function
+        self._namespace = namespace
         self._logger = Logger(service=f"nebula-{function.replace('_', '-')}")
 
     def info(self, message: str, **fields: Any) -> None:
@@ -57,7 +61,7 @@ class PowertoolsTelemetry:
         """See ``Telemetry``."""
         if not value:
             return
-        with single_metric(name=metric, unit=MetricUnit(unit), value=value, namespace=NAMESPACE) as emitted:
+        with single_metric(name=metric, unit=MetricUnit(unit), value=value, namespace=self._namespace) as emitted:
             emitted.add_dimension(name="function", value=self._function)
             for name, text in dimensions.items():
                 emitted.add_dimension(name=name, value=text)

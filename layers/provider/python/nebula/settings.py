@@ -22,6 +22,7 @@ class Settings(BaseSettings):
     clusters_path: str
     fingerprint_key_parameter: str
     tick_queue_url: str = ""
+    metrics_namespace: str = "Nebula"
     lease: timedelta = timedelta(seconds=120)
     tick_interval: timedelta = timedelta(seconds=15)
 

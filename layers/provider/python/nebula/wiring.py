@@ -38,7 +38,7 @@ def build(function: str, settings: Settings) -> Services:
     ``ParameterUnavailableError`` when the fingerprint key cannot be read.
     """
     clock = SystemClock()
-    telemetry = PowertoolsTelemetry(function)
+    telemetry = PowertoolsTelemetry(function, settings.metrics_namespace)
     aws = AwsClients()
     parameters = SsmParameters(aws.ssm, clock)
     surroundings = Surroundings(clock=clock, telemetry=telemetry, environment=dict(os.environ))

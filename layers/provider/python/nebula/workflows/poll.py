@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from nebula.providers.errors import ProviderUnconfiguredError
+from nebula.workflows import gauges
 from nebula.workflows.announce import announce_due
 from nebula.workflows.nodes import beat_nodes
 from nebula.workflows.observe import Observation, look
@@ -59,6 +60,7 @@ def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> P
     seen = look(services, until=until - RESERVE, extra_providers=configured)
     due = _wake(services, seen)
     report = sweep(services, seen, policy)
+    gauges.report(services, seen, configured)
     services.telemetry.info(
         "swept",
         handled=seen.handled,

@@ -22,6 +22,7 @@ from nebula.kubernetes.node_pool_status import (
 from nebula.placement.budget import committed, instances
 from nebula.providers.base import Providers
 from nebula.providers.errors import ProviderError, ProviderUnconfiguredError
+from nebula.workflows.gauges import spend_over_budget
 from nebula.workflows.recount import recount_budgets
 from nebula.workflows.services import Services
 from nebula.workflows.wake import wake
@@ -38,6 +39,7 @@ def tend_pools(services: Services, api: KubernetesApi, claims: Sequence[Claim]) 
         services.telemetry.warning("node pools unknown", cluster=api.name, error=str(error))
         return 0
     recount_budgets(services, api.name, [name for pool in pools if (name := _name(pool))])
+    services.telemetry.count("SpendOverBudget", float(spend_over_budget(pools, claims)), unit="None")
     return project_pool_status(services, api, pools, claims, services.clock.now())
 
 
