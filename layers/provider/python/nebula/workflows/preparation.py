@@ -68,6 +68,7 @@ class NotReadyError(Exception):
             message=str(self),
             next_action_at=now + self.retry_in,
             rejected=self.elsewhere,
+            exclude=self.elsewhere,
         )
         written = services.claims.save(claim, moved)
         if self.pod is not None:
