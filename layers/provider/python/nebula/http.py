@@ -173,17 +173,16 @@ class HttpClient:
         connect: float,
         read: float,
     ) -> requests.Response:
+        # Straight to the adapter: a session would add cookies, redirects and the environment's own ideas to every
+        # call, none of which we want, at a quarter of its processor time.
+        request = requests.PreparedRequest()
         try:
-            return self._session.request(
-                method,
-                url,
-                headers=dict(headers),
-                params=dict(params) if params else None,
-                data=body,
-                timeout=(connect, read),
-                stream=True,
-                allow_redirects=False,
-            )
+            request.prepare(method, url, {**self._session.headers, **headers}, params=params, data=body)
+            adapter = self._session.get_adapter(str(request.url))
+            verify = True if self._session.verify is None else self._session.verify
+            return adapter.send(
+                request, stream=True, timeout=(connect, read), verify=verify, cert=self._session.cert
+            )  # fmt: skip
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise TransportError(f"{method} {_place(url)}: {type(error).__name__}") from None
 
