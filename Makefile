@@ -70,6 +70,9 @@ explain: $(STAMP) ## why a Pod would run where: make explain POD=pod.yaml POOL=n
 credentials: $(STAMP) ## lent registry credentials: make credentials [STACK=nebula] [ARGS="--plan"]
 	@$(PY) -m cli credentials $(if $(STACK),--stack "$(STACK)") $(ARGS)
 
+mutants: $(STAMP) ## small breaking patches, each of which must turn its named test red: make mutants [WORDS="..."]
+	@$(PY) -m tests.mutants.run $(WORDS)
+
 bench: $(STAMP) ## how long a placement decision takes
 	@$(PY) -m tests.benchmark.bench_placement
 
