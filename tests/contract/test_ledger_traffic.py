@@ -99,7 +99,7 @@ def use_everything(client: DynamoDBClient) -> None:
     blocks.clear("runpod")
     sightings = DynamoSightingStore(client, "blocks")
     sightings.first_seen("orphan/i-1", NOW)
-    sightings.known("orphan/i-1")
+    sightings.known("orphan/i-1", NOW)
     sightings.forget("orphan/i-1")
     credentials = DynamoCredentialStore(client, "credentials")
     key = CredentialKey(provider="runpod", account="a", fingerprint="f", generation=1)

@@ -1,4 +1,4 @@
-"""Sightings in DynamoDB: rows of the blocks table under the partition ``sighting``.
+"""Sightings in DynamoDB: rows of the blocks table under the partitions ``sighting`` and ``note``.
 
 They share that table because both are small, short-lived hints; the partition keeps them out of every
 provider's query.
@@ -7,17 +7,20 @@ provider's query.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from botocore.exceptions import ClientError
+
+from nebula.stores.sightings import KEEP
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 PARTITION = "sighting"
-#: Long enough to see anything twice, short enough that a stale row does no harm.
-KEEP = timedelta(days=1)
+NOTES = "note"
+#: A note outlives whatever it is compared with.
+KEEP_NOTES = timedelta(days=3650)
 
 
 class DynamoSightingStore:
@@ -31,7 +34,7 @@ class DynamoSightingStore:
         """See ``SightingStore.first_seen``."""
         key = _key(subject)
         found = self._read(subject)
-        if found is not None and int(found["expires_at_epoch"]["N"]) > now.timestamp():
+        if _stands(found, now):
             return datetime.fromisoformat(found["first_seen_at"]["S"])
         item = {
             **key,
@@ -50,9 +53,20 @@ class DynamoSightingStore:
                 raise
         return now
 
-    def known(self, subject: str) -> bool:
-        """See ``SightingStore.known``."""
-        return self._read(subject) is not None
+    def known(self, subject: str, now: datetime) -> bool:
+        """See ``SightingStore.known``. Expired rows stay readable for days, so the time is compared here."""
+        return _stands(self._read(subject), now)
+
+    def note(self, subject: str, value: str, now: datetime) -> str | None:
+        """See ``SightingStore.note``: a read, and a write when the value is another one."""
+        key = {"provider": {"S": NOTES}, "block_key": {"S": subject}}
+        found = self._client.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
+        before = found["value"]["S"] if found is not None else None
+        if before != value:
+            expires = str(int((now + KEEP_NOTES).timestamp()))
+            item = {**key, "value": {"S": value}, "expires_at_epoch": {"N": expires}}
+            self._client.put_item(TableName=self._table, Item=item)
+        return before
 
     def forget(self, subject: str) -> None:
         """See ``SightingStore.forget``."""
@@ -60,6 +74,10 @@ class DynamoSightingStore:
 
     def _read(self, subject: str) -> dict[str, AttributeValueTypeDef] | None:
         return self._client.get_item(TableName=self._table, Key=_key(subject), ConsistentRead=True).get("Item")
+
+
+def _stands(row: dict[str, AttributeValueTypeDef] | None, now: datetime) -> TypeGuard[dict[str, AttributeValueTypeDef]]:
+    return row is not None and int(row["expires_at_epoch"]["N"]) > now.timestamp()
 
 
 def _key(subject: str) -> dict[str, dict[str, str]]:

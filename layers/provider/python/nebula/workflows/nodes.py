@@ -63,7 +63,7 @@ def retire_nodes(services: Services, view: ClusterView) -> None:
 def _retire(services: Services, api: KubernetesApi, provider: str, *, in_use: bool) -> None:
     subject = f"idle-node/{api.name}/{provider}"
     if in_use:
-        if services.sightings.known(subject):
+        if services.sightings.known(subject, services.clock.now()):
             services.sightings.forget(subject)
         return
     if api.get_node(node_name(provider)) is None:

@@ -39,7 +39,7 @@ def _correct(services: Services, counter: Budget, counted: Decimal) -> bool:
     if surplus == 0:
         return False
     subject = f"budget/{counter.cluster}/{counter.node_pool}/{surplus.normalize():f}"
-    if surplus > 0 and not services.sightings.known(subject):
+    if surplus > 0 and not services.sightings.known(subject, services.clock.now()):
         services.sightings.first_seen(subject, services.clock.now())
         return False
     if not services.claims.correct_budget(counter, counted):
