@@ -47,11 +47,11 @@ Object = dict[str, Any]
 
 
 class FixedProviders(Providers):
-    """The providers of a test; ``keys`` are those that have a key."""
+    """The providers of a test; ``keys`` are those that have a key, and what tells it from another."""
 
     def __init__(self, *providers: Provider) -> None:
         self._providers = {provider.name: provider for provider in providers}
-        self.keys = set(self._providers)
+        self.keys = dict.fromkeys(self._providers, "key-1")
 
     def names(self) -> tuple[str, ...]:
         return tuple(self._providers)
@@ -60,6 +60,10 @@ class FixedProviders(Providers):
         if name not in self._providers or name not in self.keys:
             raise ProviderUnconfiguredError(f"{name} has no key here")
         return self._providers[name]
+
+    def fingerprint(self, name: str) -> str:
+        self.get(name)
+        return self.keys[name]
 
 
 class FixedClusters:

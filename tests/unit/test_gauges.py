@@ -20,7 +20,8 @@ from nebula.workflows.gauges import (
     report,
     spend_over_budget,
 )
-from nebula.workflows.observe import ClusterView, Observation
+from nebula.workflows.observe import Observation
+from nebula.workflows.views import ClusterView
 
 from tests.support.claims import NOW, SECOND, pending, provisioned
 from tests.support.world import CLUSTER, World, pod_object, pool_object

@@ -66,7 +66,8 @@ class Attempt(StoredModel):
     ``failures`` holds one line per instance type that was tried and refused inside the call.
     ``scope`` is the provider's listing scope of the instance (an EC2 region), None while unknown.
     ``absent_since`` is when the first complete listing without it began, while *never made* or
-    *lost* is being proved.
+    *lost* is being proved. ``account`` tells whose account it was made in (``workflows.accounts``), ""
+    for one made by a release that did not note it.
     """
 
     number: int
@@ -76,6 +77,7 @@ class Attempt(StoredModel):
     outcome: AttemptOutcome = AttemptOutcome.UNKNOWN
     instance_id: str | None = None
     scope: str | None = None
+    account: str = ""
     absent_since: AwareDatetime | None = None
     delete_accepted_at: AwareDatetime | None = None
     failures: tuple[str, ...] = ()
@@ -114,6 +116,7 @@ class Claim(StoredModel):
     in a row whose outcome nobody knows. ``wanted_per_hour`` is set while only the budget stands in the
     way: the USD per hour that has to be freed. ``node_pool_revision`` is the NodePool's spec that the last
     decision was taken on.
+    ``cluster_uid`` is the identity of the cluster in which the Pod was found, "" where it could not be read.
     """
 
     claim_id: str
@@ -123,6 +126,7 @@ class Claim(StoredModel):
     namespace: str
     pod_name: str
     pod_uid: str
+    cluster_uid: str = ""
     node_pool: str
     shape: Shape
     created_at: AwareDatetime

@@ -78,6 +78,13 @@ class InstanceListing(StoredModel):
             return bool(self.complete_scopes) and not self.failed_scopes
         return scope in self.complete_scopes
 
+    def proving_nothing(self, why: str) -> InstanceListing:
+        """The same sights, from which no absence can be concluded."""
+        scopes = self.complete_scopes | self.failed_scopes.keys()
+        return InstanceListing(
+            began_at=self.began_at, instances=self.instances, failed_scopes=dict.fromkeys(scopes, why)
+        )
+
     @cached_property
     def by_id(self) -> Mapping[str, Instance]:
         """The instances by id; of two with one id, the first listed."""

@@ -45,13 +45,13 @@ def _handled(record: Mapping[str, Any], act: Callable[[Envelope], None], telemet
         telemetry.count("EventsRefused")
         return False
     except Exception as error:  # noqa: BLE001 - whatever one record does, the others have their turn
-        telemetry.error("event failed", message_id=record["messageId"], error=_where(error))
+        telemetry.error("event failed", message_id=record["messageId"], error=where(error))
         telemetry.count("EventsFailed")
         return False
     return True
 
 
-def _where(error: Exception) -> str:
+def where(error: Exception) -> str:
     """Class and place of an unexpected error: its text might quote what it choked on."""
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1] if frames else None

@@ -153,7 +153,11 @@ def _leaving(
 def _confirmed(
     attempt: Attempt, listing: InstanceListing, instance: Instance | None, capabilities: Capabilities
 ) -> Attempt:
-    """What this listing says of an attempt that is being ended."""
+    """What this listing says of an attempt that is being ended.
+
+    "Not found" is success for a delete, and also what a provider answers of an instance that it does not
+    show yet: an absence from lists counts after an accepted delete only once it would have been shown.
+    """
     if instance is not None:
         if instance.state is InstanceState.TERMINATED:
             return attempt.model_copy(update={"outcome": AttemptOutcome.GONE})
@@ -165,11 +169,11 @@ def _confirmed(
                 "absent_since": None,
             }
         )
-    accepted = attempt.delete_accepted_at
-    if accepted is not None and listing.is_complete(attempt.scope) and listing.began_at >= accepted:
-        return attempt.model_copy(update={"outcome": AttemptOutcome.GONE})
     if not absence_counts(attempt, listing, capabilities.visibility_delay):
         return attempt
+    accepted = attempt.delete_accepted_at
+    if accepted is not None and listing.began_at >= accepted:
+        return attempt.model_copy(update={"outcome": AttemptOutcome.GONE})
     if absence_proved(attempt, listing.began_at):
         made = attempt.instance_id is not None
         return attempt.model_copy(update={"outcome": AttemptOutcome.GONE if made else AttemptOutcome.NEVER_MADE})

@@ -116,7 +116,7 @@ def desired_status(
 
 def _end(claim: Claim, now: datetime, restart_policy: str, active_deadline_seconds: int | None) -> _End | None:
     ended = claim.observation.state in _ENDED
-    stopped = ended or not claim.unconfirmed
+    stopped = ended or not claim.unconfirmed or _taken_back(claim)
     why = claim.termination_reason
     by_reason = _by_reason(claim, why) if why is not None and stopped else None
     if by_reason is not None:
@@ -129,6 +129,12 @@ def _end(claim: Claim, now: datetime, restart_policy: str, active_deadline_secon
     if why is not None and stopped:
         return _by_exit(claim, restart_policy)
     return None
+
+
+def _taken_back(claim: Claim) -> bool:
+    """The provider takes the machine and has accepted its end: the owner need not wait for the last second."""
+    preempted = claim.termination_reason is TerminationReason.PREEMPTED
+    return preempted and all(attempt.delete_accepted_at is not None for attempt in claim.unconfirmed)
 
 
 def _past_deadline(claim: Claim, now: datetime, seconds: int | None) -> bool:

@@ -61,7 +61,13 @@ def with_attempt(claim: Claim, **changes: Any) -> tuple[Attempt, ...]:
 
 
 def take_lease(
-    claim: Claim, now: datetime, lease: timedelta, *, pod_fields_hash: str, credential_key: str | None
+    claim: Claim,
+    now: datetime,
+    lease: timedelta,
+    *,
+    pod_fields_hash: str,
+    credential_key: str | None,
+    account: str = "",
 ) -> Claim:
     """Begin attempt n+1: in the ledger before the provider is called, due again when the lease ends."""
     if claim.candidate is None:
@@ -70,7 +76,9 @@ def take_lease(
         raise IllegalMoveError("an earlier attempt is not confirmed gone")
     until = now + lease
     number = claim.attempts[-1].number + 1 if claim.attempts else 1
-    attempt = Attempt(number=number, candidate=claim.candidate, started_at=now, lease_until=until)
+    attempt = Attempt(
+        number=number, candidate=claim.candidate, started_at=now, lease_until=until, account=account
+    )  # fmt: skip
     return move(
         claim,
         Phase.PROVISIONING,
@@ -217,6 +225,16 @@ def terminating(claim: Claim, now: datetime, *, why: TerminationReason, message:
     return move(
         claim, Phase.TERMINATING, now, next_action_at=now, termination_reason=why, reason=str(why), message=message
     )  # fmt: skip
+
+
+def abandoned(claim: Claim, now: datetime, *, message: str) -> Claim:
+    """End the claim on an operator's word: what may still be billed counts as gone, unconfirmed."""
+    attempts = tuple(
+        a if a.confirmed_gone else a.model_copy(update={"outcome": AttemptOutcome.ABANDONED, "detail": message})
+        for a in claim.attempts
+    )
+    ending = terminating(claim, now, why=TerminationReason.ABANDONED, message=message)
+    return ending.model_copy(update={"attempts": attempts})
 
 
 def terminated(claim: Claim, now: datetime) -> Claim:

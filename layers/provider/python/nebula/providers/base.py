@@ -181,3 +181,10 @@ class Providers(Protocol):
     def get(self, name: str) -> Provider:
         """The provider; ``ProviderUnconfiguredError`` (with the reason) when it has no key here."""
         ...
+
+    def fingerprint(self, name: str) -> str:
+        """16 hex digits that change with the provider's key or endpoint and tell nothing of either.
+
+        Raises what ``get`` raises.
+        """
+        ...

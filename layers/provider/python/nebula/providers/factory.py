@@ -5,6 +5,8 @@ A new provider is one line in ``BUILDERS``. Its package is imported only when it
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
@@ -73,8 +75,21 @@ class ProviderFactory:
 
     def get(self, name: str) -> Provider:
         """See ``Providers``. ``ProviderUnavailableError`` when nobody can tell whether it has a key."""
-        builder = self._builders.get(name)
-        if builder is None:
+        key = self._key(name)
+        with self._lock:
+            built = self._built.get(name)
+            if built is None or built[0] != key:
+                built = self._built[name] = (key, self._builders[name](key, self._surroundings))
+            return built[1]
+
+    def fingerprint(self, name: str) -> str:
+        """See ``Providers``. Keyed by the key itself, which is long and random: nobody guesses it from here."""
+        endpoint = self._surroundings.environment.get(f"{name.upper()}_API_BASE_URL", "")
+        key = self._key(name).get_secret_value().encode()
+        return hmac.new(key, f"nebula/{name}/{endpoint}".encode(), hashlib.sha256).hexdigest()[:16]
+
+    def _key(self, name: str) -> SecretStr:
+        if name not in self._builders:
             raise ProviderUnconfiguredError(f"{name} is not a provider of this release")
         try:
             key = self._parameters.get(f"{self._path}/{name}")
@@ -82,8 +97,4 @@ class ProviderFactory:
             raise ProviderUnavailableError(str(error)) from None
         if key is None or not key.get_secret_value().strip():
             raise ProviderUnconfiguredError(f"{name} has no key: parameter {self._path}/{name} is absent or empty")
-        with self._lock:
-            built = self._built.get(name)
-            if built is None or built[0] != key:
-                built = self._built[name] = (key, builder(key, self._surroundings))
-            return built[1]
+        return key

@@ -51,13 +51,13 @@ def measure(
     """The figures of one look. ``clusters`` and ``providers`` are those that should have answered."""
     claims = [claim for view in seen.clusters.values() for claim in view.claims]
     pods = {uid: pod for view in seen.clusters.values() for uid, pod in (view.pods or {}).items()}
-    silent = [name for name in clusters if name not in seen.clusters or seen.clusters[name].pods is None]
-    silent += [name for name in providers if name not in seen.providers]
+    silent = {f"cluster/{n}" for n in clusters if n not in seen.clusters or seen.clusters[n].pods is None}
+    silent |= {f"provider/{name}" for name in providers if name not in seen.providers}
     return Gauges(
         oldest_gated_pod=max((_waiting(pod, now) for pod in pods.values()), default=0.0),
         overdue_claims=sum(_overdue(claim, now) for claim in claims),
         unbound_pods=sum(_unbound(claim, pods.get(claim.pod_uid), now) for claim in claims),
-        unknown_systems=len(silent),
+        unknown_systems=len(silent | seen.unknown),
         blocked_providers=sum(any(_whole(block) for block in blocks.get(name, ())) for name in providers),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from nebula.domain.claim import Claim, Phase, TerminationReason
 from nebula.events.envelope import Envelope, MalformedEventError
-from nebula.kubernetes.api import KubernetesApi
+from nebula.kubernetes.api import KubernetesApi, KubernetesError
 from nebula.kubernetes.pod import Pod
 from nebula.lifecycle.transitions import terminating, withdrawing
 from nebula.placement.blocklist import block_for
@@ -64,14 +64,24 @@ def _take_back(services: Services, claim: Claim) -> Claim:
         ending = withdrawing(claim, now, reason="Preempted", message=str(failure), exclude=False)
     else:
         return claim
-    written = services.claims.save(claim, ending)
+    written = reclaim(services, services.claims.save(claim, ending))
     if written.phase is Phase.TERMINATING:
-        _show(services, services.clusters.get(written.cluster), written)
-    return reclaim(services, written)
+        _show(services, written)
+    return written
 
 
-def _show(services: Services, api: KubernetesApi, claim: Claim) -> None:
-    """``DisruptionTarget`` and the terminal phase reach the Pod now, so that its owner replaces it now."""
+def _show(services: Services, claim: Claim) -> None:
+    """``DisruptionTarget`` and the terminal phase reach the Pod now, so that its owner replaces it now.
+
+    The instance's end was asked for first. A cluster that does not answer hears of it at the next tick.
+    """
+    try:
+        _project(services, services.clusters.get(claim.cluster), claim)
+    except KubernetesError as error:
+        services.telemetry.warning("pod not told yet", claim_id=claim.claim_id, error=str(error))
+
+
+def _project(services: Services, api: KubernetesApi, claim: Claim) -> None:
     found = api.get_pod(claim.namespace, claim.pod_name)
     pod = Pod.from_object(found) if found is not None else None
     if pod is not None and pod.uid == claim.pod_uid:

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from nebula.kubernetes.api import KubernetesApi, KubernetesError
 from nebula.kubernetes.node import beat, node_name, remove_node
-from nebula.workflows.observe import ClusterView
 from nebula.workflows.services import Services
+from nebula.workflows.views import ClusterView
 
 #: A Node stays this long after the last Pod was bound to it and the last claim named it.
 IDLE_NODE = timedelta(minutes=10)
@@ -22,13 +22,24 @@ def beat_nodes(services: Services, clusters: Sequence[str], providers: Sequence[
     Returns False only when every Node had been beaten less than ``min_age`` ago: somebody else did
     this tick's work. A cluster that does not answer counts as not beaten: the look goes on.
     """
-    jobs = [(services.clusters.get(cluster), provider) for cluster in clusters for provider in providers]
+    jobs = [(api, provider) for api in _reached(services, clusters) for provider in providers]
     if not jobs:
         return True
     with ThreadPoolExecutor(max_workers=_BEATERS) as pool:
         beaten = list(pool.map(lambda job: _beat(services, job[0], job[1], min_age), jobs))
     known = [result for result in beaten if result is not None]
     return not known or any(known)
+
+
+def _reached(services: Services, clusters: Sequence[str]) -> list[KubernetesApi]:
+    """The clients of the clusters that have a usable parameter; the others must not stop these."""
+    reached = []
+    for name in clusters:
+        try:
+            reached.append(services.clusters.get(name))
+        except KubernetesError as error:
+            services.telemetry.error("nodes not beaten", cluster=name, error=str(error))
+    return reached
 
 
 def _beat(services: Services, api: KubernetesApi, provider: str, min_age: timedelta) -> bool | None:

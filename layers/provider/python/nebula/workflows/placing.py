@@ -10,7 +10,7 @@ from nebula.domain.candidate import Candidate, Shape
 from nebula.domain.claim import Claim, Phase, claim_id_for
 from nebula.events.details import DetailType
 from nebula.events.publisher import PublishError
-from nebula.kubernetes.api import KubernetesApi
+from nebula.kubernetes.api import ForbiddenError, KubernetesApi
 from nebula.kubernetes.pod import Pod
 from nebula.lifecycle.transitions import move
 from nebula.placement import deferral
@@ -188,12 +188,21 @@ class Placing:
             namespace=self._pod.namespace,
             pod_name=self._pod.name,
             pod_uid=self._pod.uid,
+            cluster_uid=self._cluster_uid(),
             created_at=self._now,
             updated_at=self._now,
             phase_since=self._now,
             pod_created_at=self._pod.created_at,
             **fields,
         )
+
+    def _cluster_uid(self) -> str:
+        """The cluster's identity, which pins the claim to it; a role that may not read it pins nothing."""
+        try:
+            return self._api.cluster_uid()
+        except ForbiddenError as error:
+            self._services.telemetry.error("cluster not pinned", cluster=self._api.name, error=str(error))
+            return ""
 
     def _show(self, claim: Claim) -> None:
         """Condition and Event on the Pod, only when the reason is news (design §7, invariant 7)."""

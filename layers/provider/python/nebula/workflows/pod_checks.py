@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from nebula.domain.claim import Claim
-from nebula.kubernetes.api import KubernetesApi
+from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi
 from nebula.kubernetes.node import node_name, node_problems
 from nebula.kubernetes.pod import Pod
 
@@ -40,6 +40,7 @@ def read_pod(api: KubernetesApi, claim: Claim) -> PodReading:
     found = api.get_pod(claim.namespace, claim.pod_name)
     pod = Pod.from_object(found) if found is not None else None
     if pod is None or pod.uid != claim.pod_uid:
+        confirm_cluster(api, claim)
         return PodReading(Standing.GONE, detail="the Pod is gone")
     if pod.deletion_timestamp is not None:
         return PodReading(Standing.GONE, pod, "the Pod is being deleted")
@@ -51,6 +52,15 @@ def read_pod(api: KubernetesApi, claim: Claim) -> PodReading:
     if pod.foreign_gates:
         return PodReading(Standing.FOREIGN_GATES, pod, f"other gates hold the Pod: {', '.join(pod.foreign_gates)}")
     return PodReading(Standing.READY, pod)
+
+
+def confirm_cluster(api: KubernetesApi, claim: Claim) -> None:
+    """Make sure that what lacks a claim's Pod is the cluster in which the Pod was found.
+
+    Raises ``ClusterUnavailableError`` when another one answers under the name: its silence says nothing.
+    """
+    if claim.cluster_uid and api.cluster_uid() != claim.cluster_uid:
+        raise ClusterUnavailableError(f"another cluster answers as {api.name}")
 
 
 def node_trouble(api: KubernetesApi, provider: str, pod: Pod) -> str:

@@ -19,6 +19,7 @@ from nebula.lifecycle.transitions import back_to_pending
 from nebula.providers.base import Provider, RegistryCredentials
 from nebula.providers.errors import ProviderError, ProviderUnconfiguredError
 from nebula.providers.naming import instance_name
+from nebula.workflows.accounts import account_of
 from nebula.workflows.lend import CredentialExpiredError, ensure_credential, forget_credential, record_credential
 from nebula.workflows.pod_checks import Standing, node_trouble, read_pod
 from nebula.workflows.pod_report import show_condition, show_event, show_rejection
@@ -88,6 +89,7 @@ class Preparation:
     instance_name: str
     pull: PullCredential | None
     credential_key: CredentialKey | None
+    account: str = ""
 
     def ensure_credential(self, services: Services) -> str | None:
         """The provider-side id of the pull credential, made there if need be; None for anonymous pulls."""
@@ -114,6 +116,7 @@ def prepare(services: Services, claim: Claim) -> Preparation:
     pod = _checked_pod(api, claim)
     pool = _pool(api, claim, pod)
     provider = _provider(services, claim, pod)
+    account = _account(services, provider, pod)
     trouble = node_trouble(api, provider.name, pod)
     if trouble:
         raise NotReadyError("NodeNotReady", trouble, pod=pod)
@@ -132,6 +135,7 @@ def prepare(services: Services, claim: Claim) -> Preparation:
         ),
         pull=pull,
         credential_key=None if pull is None else _recorded(services, provider, pod, pull),
+        account=account,
     )
 
 
@@ -160,6 +164,13 @@ def _provider(services: Services, claim: Claim, pod: Pod) -> Provider:
         return services.providers.get(name)
     except ProviderUnconfiguredError as error:
         raise NotReadyError("ProviderUnconfigured", str(error), pod=pod, elsewhere=True) from None
+
+
+def _account(services: Services, provider: Provider, pod: Pod) -> str:
+    try:
+        return account_of(services, provider)
+    except ProviderError as error:
+        raise NotReadyError("AccountUnknown", f"{provider.name} does not tell its account: {error}", pod=pod) from None
 
 
 def _translated(api: KubernetesApi, pod: Pod, pool: NodePool, provider: str) -> Translation:

@@ -15,6 +15,7 @@ from nebula.lifecycle.transitions import MAX_UNKNOWN_OUTCOMES, absent, created, 
 from nebula.providers.base import Provider, ProvisionRequest
 from nebula.providers.errors import ProviderError, ProviderUnavailableError
 from nebula.stores.claims import ConflictError
+from nebula.workflows.accounts import account_of, is_of
 from nebula.workflows.preparation import NotReadyError, Preparation, prepare, show_provisioning
 from nebula.workflows.rejection import give_up_unknown, not_sent, paused_until, reject
 from nebula.workflows.release import release
@@ -70,6 +71,7 @@ def _begin(services: Services, claim: Claim) -> Claim:
             services.lease,
             pod_fields_hash=prepared.pod.fields_hash(),
             credential_key=str(prepared.credential_key) if prepared.credential_key else None,
+            account=prepared.account,
         ),
     )
     return _create(services, leased, prepared)
@@ -165,7 +167,13 @@ def _lost_lease(
                 current,
                 Phase.TERMINATING,
                 services.clock.now(),
-                attempts=with_attempt(current, outcome=AttemptOutcome.CREATED, instance_id=instance.id),
+                attempts=with_attempt(
+                    current,
+                    outcome=AttemptOutcome.CREATED,
+                    instance_id=instance.id,
+                    scope=instance.scope,
+                    lease_until=min(current.attempt.lease_until, services.clock.now()),
+                ),
             )
             return reclaim(services, services.claims.save(current, noted))
     services.telemetry.error(
@@ -181,7 +189,10 @@ def _recover(services: Services, claim: Claim) -> Claim:
     began_at = services.clock.now()
     try:
         provider = services.providers.get(attempt.candidate.provider)
+        account = account_of(services, provider)
         instance = provider.find(claim.mark(services.installation))
+        if instance is None and not is_of(services, attempt, account):
+            raise ProviderUnavailableError("another account answers: its silence says nothing")
     except ProviderError as error:
         services.telemetry.warning("cannot look for the instance", claim_id=claim.claim_id, error=str(error))
         now = services.clock.now()

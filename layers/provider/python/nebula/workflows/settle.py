@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from nebula.domain.claim import Claim, Phase, TerminationReason
+from nebula.domain.instance import InstanceState
 from nebula.events.details import DetailType
 from nebula.kubernetes.api import ConflictError as KubernetesConflictError
 from nebula.kubernetes.api import InvalidError, KubernetesApi, KubernetesError, NotFoundError
@@ -18,6 +19,7 @@ from nebula.lifecycle.pod_status import desired_status
 from nebula.lifecycle.transitions import terminated, terminating
 from nebula.placement.blocklist import block_for
 from nebula.providers.base import Provider
+from nebula.providers.errors import ProviderError
 from nebula.workflows.announce import publish_claim
 from nebula.workflows.pod_report import show_event
 from nebula.workflows.rejection import announce_rejection
@@ -51,8 +53,8 @@ def settle(
     assessment = assessment or Assessment(
         claim, finished=claim.phase is Phase.TERMINATING and not claim.unconfirmed
     )  # fmt: skip
-    if assessment.confirm and not _confirmed_absent(claim, provider):
-        return claim
+    if assessment.confirm and not _confirmed_absent(services, claim, provider):
+        assessment = Assessment(claim)
     assessment = _with_pod(services, assessment, pod)
     after = assessment.claim
     if assessment.finished:
@@ -73,11 +75,19 @@ def settle(
     return after
 
 
-def _confirmed_absent(claim: Claim, provider: Provider | None) -> bool:
-    """The last word on an absence is the provider's answer for the id itself."""
+def _confirmed_absent(services: Services, claim: Claim, provider: Provider | None) -> bool:
+    """The last word on an absence is the provider's answer for the id itself.
+
+    An instance that lists leave out may still be read as terminated (RunPod API notes, field report X15).
+    """
     if provider is None or claim.instance_id is None:
         return False
-    return provider.get(claim.instance_id) is None
+    try:
+        found = provider.get(claim.instance_id)
+    except ProviderError as error:
+        services.telemetry.warning("absence not confirmed", claim_id=claim.claim_id, error=str(error))
+        return False
+    return found is None or found.state is InstanceState.TERMINATED
 
 
 def _with_pod(services: Services, assessment: Assessment, pod: Pod | None) -> Assessment:

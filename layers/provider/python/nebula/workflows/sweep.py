@@ -17,12 +17,13 @@ from nebula.kubernetes.pod import Pod
 from nebula.lifecycle.assessment import vanished_at_once
 from nebula.stores.claims import ConflictError
 from nebula.workflows.nodes import retire_nodes
-from nebula.workflows.observe import ClusterView, Observation
+from nebula.workflows.observe import Observation
 from nebula.workflows.orphans import OrphanPolicy, OrphanReport, reap_orphans
 from nebula.workflows.pod_checks import Standing, read_pod
 from nebula.workflows.pool_status import tend_pools
 from nebula.workflows.services import Services
 from nebula.workflows.terminate import end_claim
+from nebula.workflows.views import ClusterView
 
 #: A Pod this young may have its event still on the way.
 SETTLING = timedelta(seconds=20)
@@ -45,7 +46,7 @@ def sweep(services: Services, seen: Observation, policy: OrphanPolicy) -> SweepR
         if view.pods is None:
             continue
         announced += _announce_pods(services, view, view.pods)
-        ended += _end_claims_without_pod(services, view, view.pods)
+        ended += _end_claims_without_pod(services, view, view.pods, seen)
         retire_nodes(services, view)
         tend_pools(services, view.api, view.claims)
     return SweepReport(announced, ended, reap_orphans(services, seen, policy))
@@ -83,14 +84,16 @@ def _pod_event(services: Services, detail_type: DetailType, cluster: str, pod: P
     return Event(source=services.source, detail_type=detail_type, detail=detail)
 
 
-def _end_claims_without_pod(services: Services, view: ClusterView, pods: dict[str, Pod]) -> int:
-    expected = [c for c in view.claims if c.phase not in (Phase.TERMINATING, Phase.TERMINATED)]
+def _end_claims_without_pod(services: Services, view: ClusterView, pods: dict[str, Pod], seen: Observation) -> int:
+    leaving = (Phase.TERMINATING, Phase.TERMINATED)
+    expected = [claim for claim in view.claims if claim.phase not in leaving and view.is_home_of(claim)]
     missing = [claim for claim in expected if claim.pod_uid not in pods]
     if vanished_at_once(len(expected), len(missing)):
         services.telemetry.error(
             "pods vanished at once", cluster=view.api.name, missing=len(missing), of=len(expected)
         )  # fmt: skip
         services.telemetry.count("ClusterUnknown", cluster=view.api.name)
+        seen.unknown.add(f"cluster/{view.api.name}")
         return 0
     return sum(_end_if_gone(services, view, claim) for claim in missing)
 

@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 
 from nebula.domain.claim import Attempt, Claim, Phase, TerminationReason, claim_id_for
 from nebula.lifecycle.transitions import move, terminating
-from nebula.providers.errors import ProviderError
+from nebula.providers.errors import ProviderError, ProviderUnavailableError
 from nebula.stores.claims import ConflictError
+from nebula.workflows.accounts import account_of, is_of
 from nebula.workflows.pod_checks import Standing, read_pod
 from nebula.workflows.services import Services
 
@@ -101,7 +102,10 @@ def _owes_delete(attempt: Attempt, now: datetime) -> bool:
 def _terminate(services: Services, claim: Claim, attempt: Attempt) -> bool:
     instance_id = str(attempt.instance_id)
     try:
-        services.providers.get(attempt.candidate.provider).terminate(instance_id)
+        provider = services.providers.get(attempt.candidate.provider)
+        if not is_of(services, attempt, account_of(services, provider)):
+            raise ProviderUnavailableError("another account answers: its word on this instance is none")
+        provider.terminate(instance_id)
     except ProviderError as error:
         services.telemetry.warning(
             "terminate not accepted", claim_id=claim.claim_id, instance_id=instance_id, error=str(error)

@@ -6,6 +6,7 @@ from nebula.domain.claim import Claim, Phase
 from nebula.kubernetes.api import KubernetesApi
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.release import moved_patch
+from nebula.workflows.pod_checks import confirm_cluster
 
 
 class AlreadyReleasedError(Exception):
@@ -24,6 +25,7 @@ def defuse(api: KubernetesApi, claim: Claim) -> None:
     found = api.get_pod(claim.namespace, claim.pod_name)
     pod = Pod.from_object(found) if found is not None else None
     if pod is None or pod.uid != claim.pod_uid:
+        confirm_cluster(api, claim)
         return
     if not pod.gated:
         raise AlreadyReleasedError(f"{pod.namespace}/{pod.name} is released")
