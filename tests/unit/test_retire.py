@@ -139,7 +139,7 @@ def test_what_the_provider_says_is_in_use_is_kept_and_tried_again() -> None:
     world.end(claim)
     stray = _stray_machine(world)
     for _ in range(2):
-        (outcome,) = world.retire().of(Kind.DEFERRED)
+        (outcome,) = world.retire().of(Kind.FAILED)
         assert outcome.reason == "simulated says that a workload still uses it"
         assert world.row().state is SUPERSEDED
         world.clock.advance(HOUR)

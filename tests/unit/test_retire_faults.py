@@ -183,7 +183,7 @@ def test_a_key_of_another_account_deletes_nothing_and_proves_nothing() -> None:
     world = _unused()
     world.provider.account_id = "somebody-else"
     (outcome,) = world.retire().outcomes
-    assert (outcome.kind, outcome.reason) == (Kind.DEFERRED, "it was lent to another account than the key's")
+    assert (outcome.kind, outcome.reason) == (Kind.FAILED, "it was lent to another account than the key's")
     assert (world.row().state, len(world.objects())) == (ACTIVE, 1)
 
 
@@ -193,7 +193,7 @@ def test_where_the_account_is_not_told_an_empty_list_is_not_an_absence() -> None
     kept = dict(world.provider._objects)
     world.provider._objects.clear()
     (outcome,) = world.retire().outcomes
-    assert outcome.kind is Kind.DEFERRED
+    assert outcome.kind is Kind.FAILED
     assert "may show another account" in outcome.reason
     assert world.row().state is RETIRING
     world.provider._objects.update(kept)

@@ -13,7 +13,7 @@ from nebula.workflows.services import Services
 
 
 class Kind(StrEnum):
-    """What a run did with a row that was due."""
+    """What a run did with a row that was due. ``FAILED``: a person may have to look; it is tried again."""
 
     RETIRED = "Retired"
     PLANNED = "Planned"
@@ -44,7 +44,9 @@ class Outcomes(list[Outcome]):
         """Leave the row as it is, with the reason; told again only when the reason changes."""
         self._leave(row, row.model_copy(update={"note": reason}), kind)
 
-    def give_back(self, row: Credential, reason: str, remaining_id: str | None = None) -> None:
+    def give_back(
+        self, row: Credential, reason: str, remaining_id: str | None = None, *, kind: Kind = Kind.DEFERRED
+    ) -> None:
         """Return a row that was being retired to ``Superseded``: something still uses its object."""
         changes = {
             "state": CredentialState.SUPERSEDED,
@@ -53,7 +55,7 @@ class Outcomes(list[Outcome]):
             "provider_id": remaining_id or row.provider_id,
             "note": reason,
         }
-        self._leave(row, row.model_copy(update=changes), Kind.DEFERRED)
+        self._leave(row, row.model_copy(update=changes), kind)
 
     def retired(self, row: Credential, why: str) -> None:
         """The object is confirmed gone."""

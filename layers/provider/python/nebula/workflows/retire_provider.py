@@ -102,7 +102,8 @@ class ProviderRun:
                 remaining.pop(0)
         except CredentialInUseError:
             self._silences = 0
-            self.outcomes.give_back(taken, f"{self.name} says that a workload still uses it", remaining[0])
+            reason = f"{self.name} says that a workload still uses it"
+            self.outcomes.give_back(taken, reason, remaining[0], kind=Kind.FAILED)
             return None
         except ProviderError as error:
             self._fail(taken, error)
@@ -117,7 +118,7 @@ class ProviderRun:
             self.outcomes.note(row, Kind.DEFERRED, self._stopped or "no time left in this run")
             return None
         if row.key.account != listing.account:
-            self.outcomes.defer(row, "it was lent to another account than the key's")
+            self.outcomes.defer(row, "it was lent to another account than the key's", kind=Kind.FAILED)
             return None
         if self._in_use(row):
             return None
@@ -174,7 +175,7 @@ class ProviderRun:
             elif listing.has(row):
                 self.outcomes.defer(row, f"{self.name} still lists it")
             else:
-                self.outcomes.defer(row, UNPROVED)
+                self.outcomes.defer(row, UNPROVED, kind=Kind.FAILED)
 
     def _delete_resurrected(self, registries: RegistryCredentials, listing: Listing) -> None:
         """Delete objects that came back under a retired row: no Pod is ever given one of those."""
