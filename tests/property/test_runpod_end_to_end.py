@@ -26,7 +26,7 @@ def _world() -> tuple[World, Simulator]:
     simulator = Simulator(world.clock.now)
     provider = _provider(world, simulator)
     world.providers._providers = {"runpod": provider}
-    world.providers.keys = {"runpod"}
+    world.providers.keys = {"runpod": "key-1"}
     return world, simulator
 
 

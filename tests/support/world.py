@@ -130,6 +130,7 @@ class World:
         self.clock: ManualClock = stores.get("clock") or ManualClock(START)
         self.emulator = Emulator(clock=self.clock)
         self.api = client(self.emulator, CLUSTER)
+        self.clusters = FixedClusters(self.api)
         capabilities = DEFAULT_CAPABILITIES.model_copy(update={"visibility_delay": visibility_delay})
         self.simulated = SimulatedProvider(self.clock, capabilities=capabilities)
         self.providers = FixedProviders(*(providers or (self.simulated,)))
@@ -155,13 +156,11 @@ class World:
             sightings=self.sightings,
             publisher=self.publisher,
             ticks=self.ticks,
-            clusters=FixedClusters(self.api),
+            clusters=self.clusters,
             providers=self.providers,
             telemetry=self.telemetry,
             fingerprint_key=SecretStr("k" * 32),
         )
-
-    # The user's side
 
     def create_pod(self, name: str = "train", *, announce: bool = True, **changes: Any) -> Object:
         """Apply a Pod; the forwarder's ``Pod Gated`` goes on the bus."""
@@ -178,7 +177,7 @@ class World:
             self.announce(DetailType.POD_DELETED, pod)
 
     def pod(self, name: str = "train") -> Object | None:
-        """The Pod as the API server has it."""
+        """The Pod as it stands."""
         return self.emulator.read(PODS, "default", name)
 
     def announce(self, detail_type: DetailType, pod: Object) -> None:
@@ -265,8 +264,6 @@ class World:
         for _ in range(minutes):
             self.minute()
 
-    # What to look at
-
     def claim(self, name: str = "train") -> Claim:
         """The claim of a Pod that exists."""
         pod = self.pod(name)
@@ -287,9 +284,8 @@ class World:
 def until_true(world: World, what: Callable[[], bool], minutes: int = 10) -> None:
     """Run minutes until something holds; AssertionError when it does not come."""
     for _ in range(minutes):
-        if what():
-            return
-        world.minute()
+        if not what():
+            world.minute()
     assert what(), "it did not come to hold"
 
 

@@ -64,7 +64,7 @@ def test_an_unknown_provider_shows_and_heals_by_itself_and_wakes_who_waited() ->
     world.minute()
     assert ready(world) == ("False", "UnknownProvider")
     since = status(world)["conditions"][0]["lastTransitionTime"]
-    world.providers.keys.add("simulated")
+    world.providers.keys["simulated"] = "key-2"
     world.minute(pump=False)
     assert ready(world) == ("True", "Valid")
     assert status(world)["conditions"][0]["lastTransitionTime"] > since

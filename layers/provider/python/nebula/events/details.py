@@ -26,6 +26,7 @@ class DetailType(StrEnum):
     CLAIM_DUE = "Claim Due"
     INSTANCE_READY = "Instance Ready"
     PROVISION_REJECTED = "Provision Rejected"
+    CLAIM_ABANDONED = "Claim Abandoned"
     STATUS_POLL_SCHEDULED = "Status Poll Scheduled"
     STATUS_TICK = "Status Tick"
     CREDENTIAL_RETIREMENT_SCHEDULED = "Credential Retirement Scheduled"
@@ -87,6 +88,7 @@ class ClaimDetail(Detail):
         DetailType.CLAIM_DUE,
         DetailType.INSTANCE_READY,
         DetailType.PROVISION_REJECTED,
+        DetailType.CLAIM_ABANDONED,
     )
     cluster: str = Field(min_length=1, max_length=100)
     claim_id: str = Field(pattern=r"^[0-9a-f]{32}$")

@@ -20,16 +20,26 @@ def account_of(services: Services, provider: Provider) -> str:
 
 def is_of(services: Services, attempt: Attempt, account: str) -> bool:
     """Whether what ``account`` does not show of an attempt is not there."""
-    if attempt.account in ("", account):
+    return same_account(services, attempt.candidate.provider, attempt.account, account)
+
+
+def same_account(services: Services, provider: str, former: str, account: str) -> bool:
+    """Whether what was made in ``former`` is to be found in ``account``: the same, or learnt to be."""
+    if former in ("", account):
         return True
-    return services.sightings.known(_same(attempt, account), services.clock.now())
+    return services.sightings.known(_same(provider, former, account), services.clock.now())
 
 
 def learn(services: Services, attempt: Attempt, account: str) -> None:
     """``account`` showed an attempt: what was made under the attempt's account is to be found here too."""
-    if attempt.account not in ("", account):
-        services.sightings.first_seen(_same(attempt, account), services.clock.now())
+    learn_account(services, attempt.candidate.provider, attempt.account, account)
 
 
-def _same(attempt: Attempt, account: str) -> str:
-    return f"same-account/{attempt.candidate.provider}/{attempt.account}/{account}"
+def learn_account(services: Services, provider: str, former: str, account: str) -> None:
+    """``account`` showed something that was made in ``former``."""
+    if former not in ("", account):
+        services.sightings.first_seen(_same(provider, former, account), services.clock.now())
+
+
+def _same(provider: str, former: str, account: str) -> str:
+    return f"same-account/{provider}/{former}/{account}"

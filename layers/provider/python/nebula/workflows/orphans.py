@@ -46,7 +46,7 @@ def reap_orphans(services: Services, seen: Observation, policy: OrphanPolicy) ->
             if instance.mark is None or instance.mark.installation != services.installation:
                 foreign += 1
                 continue
-            if instance.state is InstanceState.TERMINATED or not _is_orphan(services, instance, live):
+            if instance.state is InstanceState.TERMINATED or not _is_orphan(services, instance, live, seen):
                 continue
             orphans.append(instance.id)
             if policy.terminate and _end(services, view.provider, instance):
@@ -57,7 +57,7 @@ def reap_orphans(services: Services, seen: Observation, policy: OrphanPolicy) ->
     return OrphanReport(tuple(orphans), tuple(ended), foreign)
 
 
-def _is_orphan(services: Services, instance: Instance, live: Mapping[str, Claim]) -> bool:
+def _is_orphan(services: Services, instance: Instance, live: Mapping[str, Claim], seen: Observation) -> bool:
     """Whether it is unwanted *and* was so when it was first seen, long enough ago.
 
     An instance that its claim wanted when the look read it costs nothing here; only of any other is the ledger
@@ -69,11 +69,19 @@ def _is_orphan(services: Services, instance: Instance, live: Mapping[str, Claim]
         return False
     claim = services.claims.get(claim_id)
     if claim is not None and _wanted(claim, instance):
+        _miss_cluster(services, claim, seen)
         return False
     first = services.sightings.first_seen(f"orphan/{instance.id}", now)
     if claim is None and now - _born(instance, first) < UNCLAIMED_AGE:
         return False
     return now - first >= SEEN_APART
+
+
+def _miss_cluster(services: Services, claim: Claim, seen: Observation) -> None:
+    """A cluster whose parameter is gone while its claims live is unknown, and in no other list."""
+    if claim.cluster not in seen.clusters:
+        services.telemetry.error("cluster not configured", cluster=claim.cluster, claim_id=claim.claim_id)
+        seen.unknown.add(f"cluster/{claim.cluster}")
 
 
 def _wanted(claim: Claim, instance: Instance) -> bool:

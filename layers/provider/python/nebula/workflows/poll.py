@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from nebula.providers.errors import ProviderUnconfiguredError
+from nebula.providers.errors import ProviderError, ProviderUnconfiguredError
 from nebula.workflows import gauges
 from nebula.workflows.announce import announce_due
 from nebula.workflows.nodes import beat_nodes
@@ -21,6 +21,8 @@ TICKS_AHEAD = 7
 STALE_AFTER = timedelta(seconds=60)
 #: Kept back from the function's time for what must still be written.
 RESERVE = timedelta(seconds=5)
+#: Kept back from the scheduled look for the sweep, which would never run after looks that are cut short.
+SWEEP_TIME = timedelta(seconds=15)
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,9 @@ def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> P
         services.ticks.enqueue([services.tick_interval * n for n in range(1, TICKS_AHEAD + 1)])
         beat_nodes(services, live, services.providers.names(), min_age=timedelta(0))
     configured = _configured(services)
-    seen = look(services, until=until - RESERVE, extra_providers=configured)
+    seen = look(services, until=until - RESERVE - SWEEP_TIME, extra_providers=configured)
     due = _wake(services, seen)
-    report = sweep(services, seen, policy)
+    report = sweep(services, seen, policy, until=until - RESERVE)
     gauges.report(services, seen, configured)
     services.telemetry.info(
         "swept",
@@ -96,8 +98,20 @@ def _configured(services: Services) -> list[str]:
     for name in services.providers.names():
         try:
             services.providers.get(name)
+            _note_key(services, name)
         except ProviderUnconfiguredError as error:
             services.telemetry.info("provider skipped", provider=name, reason=str(error))
             continue
+        except ProviderError as error:
+            services.telemetry.warning("provider key unknown", provider=name, error=str(error))
         names.append(name)
     return names
+
+
+def _note_key(services: Services, name: str) -> None:
+    """A new key is a new question: what blocked the provider under the former one is forgotten."""
+    fingerprint = services.providers.fingerprint(name)
+    before = services.sightings.note(f"key/{name}", fingerprint, services.clock.now())
+    if before not in (None, fingerprint):
+        cleared = services.blocks.clear(name)
+        services.telemetry.info("provider key changed", provider=name, blocks_cleared=cleared)

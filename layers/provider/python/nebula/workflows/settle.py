@@ -21,7 +21,7 @@ from nebula.placement.blocklist import block_for
 from nebula.providers.base import Provider
 from nebula.providers.errors import ProviderError
 from nebula.workflows.announce import publish_claim
-from nebula.workflows.pod_report import show_event
+from nebula.workflows.pod_report import show_condition, show_event
 from nebula.workflows.rejection import announce_rejection
 from nebula.workflows.services import Services
 from nebula.workflows.withdraw import AlreadyReleasedError, defuse
@@ -181,6 +181,8 @@ def _finish(services: Services, before: Claim, after: Claim, api: KubernetesApi,
         says_it = not deleted or pod.deletion_timestamp is not None
         if says_it and not project(services, after, api, pod):
             return before
+        if pod.gated and after.termination_reason is TerminationReason.ABANDONED:
+            show_condition(services, api, pod, reason="Abandoned", message=after.message)
         if pod.deletion_timestamp is not None:
             api.delete_pod(pod.namespace, pod.name, pod.uid)
     written = services.claims.save(before, terminated(after, services.clock.now()))

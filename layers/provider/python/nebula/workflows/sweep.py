@@ -7,7 +7,7 @@ unknown, and nothing is reclaimed on it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from nebula.domain.claim import Claim, Phase, TerminationReason, claim_id_for
 from nebula.events.details import DetailType, PodDetail
@@ -39,17 +39,30 @@ class SweepReport:
     orphans: OrphanReport
 
 
-def sweep(services: Services, seen: Observation, policy: OrphanPolicy) -> SweepReport:
-    """Compare what a look saw; ``seen`` must list every configured provider."""
+def sweep(services: Services, seen: Observation, policy: OrphanPolicy, *, until: datetime) -> SweepReport:
+    """Compare what a look saw; ``seen`` must list every configured provider.
+
+    Stops cleanly between two clusters when it is ``until``. Another cluster is the first each minute, so
+    that a sweep that is always cut short still reaches all.
+    """
     announced = ended = 0
-    for view in seen.clusters.values():
+    orphans = reap_orphans(services, seen, policy)
+    for view in _rotated(list(seen.clusters.values()), services.clock.now()):
+        if services.clock.now() >= until:
+            services.telemetry.warning("sweep cut short", next_cluster=view.api.name)
+            break
         if view.pods is None:
             continue
         announced += _announce_pods(services, view, view.pods)
         ended += _end_claims_without_pod(services, view, view.pods, seen)
         retire_nodes(services, view)
         tend_pools(services, view.api, view.claims)
-    return SweepReport(announced, ended, reap_orphans(services, seen, policy))
+    return SweepReport(announced, ended, orphans)
+
+
+def _rotated(views: list[ClusterView], now: datetime) -> list[ClusterView]:
+    start = int(now.timestamp() // 60) % len(views) if views else 0
+    return views[start:] + views[:start]
 
 
 def _announce_pods(services: Services, view: ClusterView, pods: dict[str, Pod]) -> int:
