@@ -16,7 +16,7 @@ CHECKED := layers/provider/python/nebula functions local cli tests
 export PYTHONPATH := $(CURDIR):$(CURDIR)/layers/provider/python
 export SAM_CLI_TELEMETRY := 0
 
-.PHONY: help venv demo test lint types template build stack invoke explain credentials gating mutants bench clean
+.PHONY: help venv demo test lint types template build stack invoke explain credentials mutants bench clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
