@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from nebula.domain.claim import Attempt, AttemptOutcome, Claim, Phase, TerminationReason
 from nebula.domain.instance import Instance, InstanceListing, InstanceState
@@ -12,6 +12,11 @@ from nebula.lifecycle.observation import absence_counts, absence_proved, observe
 from nebula.lifecycle.transitions import back_to_pending, terminating, with_attempt, withdrawing
 from nebula.providers.base import Capabilities
 from nebula.providers.errors import NoCapacityError, ProviderError
+
+#: Why an instance was taken back although its provider did its part.
+RELEASE_TROUBLES = frozenset({"ReleaseRefused", "ReleaseDeadline", "PodChanged"})
+FIRST_PAUSE = timedelta(minutes=1)
+LONGEST_PAUSE = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -144,10 +149,22 @@ def _leaving(
             now,
             reason=claim.reason,
             message=claim.message,
-            next_action_at=now,
+            next_action_at=now + pause_after(changed),
             rejected=True,
         )
     )
+
+
+def pause_after(claim: Claim) -> timedelta:
+    """How long a withdrawn claim rests before it buys again; nothing where the provider was at fault.
+
+    A Pod that cannot be released costs an instance per try: the second time it waits, and twice as
+    long each time after that.
+    """
+    bought = sum(attempt.outcome is AttemptOutcome.GONE for attempt in claim.attempts)
+    if claim.reason not in RELEASE_TROUBLES or bought < 2:
+        return timedelta(0)
+    return min(FIRST_PAUSE * (1 << (bought - 2)), LONGEST_PAUSE)
 
 
 def _confirmed(

@@ -37,7 +37,7 @@ class NotReadyError(Exception):
     """Nothing may be bought now. ``reason`` is CamelCase; ``retry_in`` is when to look again.
 
     ``over`` ends the claim (its Pod is gone, or not ours any more); ``elsewhere`` wakes placement for
-    another candidate at once.
+    another candidate at once, ``anew`` for any: what was decided no longer holds.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class NotReadyError(Exception):
         retry_in: timedelta = WAIT,
         over: bool = False,
         elsewhere: bool = False,
+        anew: bool = False,
     ) -> None:
         super().__init__(message)
         self.reason = reason
@@ -56,6 +57,7 @@ class NotReadyError(Exception):
         self.retry_in = retry_in
         self.over = over
         self.elsewhere = elsewhere
+        self.anew = anew
 
     def apply(self, services: Services, claim: Claim) -> Claim:
         """Write what this means for a Placed claim; returns it as written."""
@@ -68,13 +70,13 @@ class NotReadyError(Exception):
             reason=self.reason,
             message=str(self),
             next_action_at=now + self.retry_in,
-            rejected=self.elsewhere,
+            rejected=self.elsewhere or self.anew,
             exclude=self.elsewhere,
         )
         written = services.claims.save(claim, moved)
         if self.pod is not None:
             show_rejection(services, services.clusters.get(claim.cluster), self.pod, written)
-        return announce_rejection(services, written) if self.elsewhere else written
+        return announce_rejection(services, written) if self.elsewhere or self.anew else written
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ def prepare(services: Services, claim: Claim) -> Preparation:
     api = services.clusters.get(claim.cluster)
     pod = _checked_pod(api, claim)
     pool = _pool(api, claim, pod)
+    _check_decision(claim, pod, pool)
     provider = _provider(services, claim, pod)
     account = _account(services, provider, pod)
     trouble = node_trouble(api, provider.name, pod)
@@ -137,6 +140,15 @@ def prepare(services: Services, claim: Claim) -> Preparation:
         credential_key=None if pull is None else _recorded(services, provider, pod, pull),
         account=account,
     )
+
+
+def _check_decision(claim: Claim, pod: Pod, pool: NodePool) -> None:
+    """Price, place, ingress and shape were decided on what the Pod and its NodePool said then."""
+    if pod.fields_hash() != claim.pod_fields_hash or pod.node_pool != claim.node_pool:
+        raise NotReadyError("PodChanged", "the Pod changed after it was placed: deciding again", pod=pod, anew=True)
+    if pool.revision != claim.node_pool_revision:
+        message = f"NodePool {pool.name} changed after the Pod was placed: deciding again"
+        raise NotReadyError("NodePoolChanged", message, pod=pod, anew=True)
 
 
 def _checked_pod(api: KubernetesApi, claim: Claim) -> Pod:

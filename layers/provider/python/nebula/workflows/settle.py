@@ -120,7 +120,7 @@ def _tell(services: Services, before: Claim, after: Claim, api: KubernetesApi, p
     services.telemetry.info(
         "claim moved", claim_id=after.claim_id, was=str(before.phase), now=str(after.phase), reason=after.reason
     )
-    if after.phase is Phase.PENDING:
+    if after.phase is Phase.PENDING and (after.next_action_at or after.updated_at) <= after.updated_at:
         announce_rejection(services, after)
     reason = _EVENTS.get(after.termination_reason) if after.termination_reason is not None else None
     if after.phase is Phase.TERMINATING and reason is not None and pod is not None:

@@ -16,6 +16,7 @@ from nebula.domain.instance import InstanceListing
 from nebula.kubernetes.api import ForbiddenError, KubernetesApi, KubernetesError
 from nebula.kubernetes.names import ENABLED_SELECTOR
 from nebula.kubernetes.pod import Pod
+from nebula.kubernetes.pod_structure import MalformedPodError
 from nebula.lifecycle.assessment import vanished_at_once
 from nebula.lifecycle.observation import absence_counts, sighting
 from nebula.providers.base import Provider
@@ -90,7 +91,7 @@ def view_clusters(services: Services, unknown: set[str]) -> dict[str, ClusterVie
             view.uid = _uid(view)
             listed = view.api.list_pods(label_selector=ENABLED_SELECTOR)
             view.pods = {pod.uid: pod for pod in map(Pod.from_object, listed)}
-        except KubernetesError as error:
+        except (KubernetesError, MalformedPodError) as error:
             _cluster_unknown(services, name, str(error), unknown)
         strange = [claim.claim_id for claim in view.claims if not view.is_home_of(claim)]
         if strange:
