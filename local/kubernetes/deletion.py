@@ -64,25 +64,33 @@ def delete(store: Store, resource: Resource, key: Key, wanted: Object, now: date
     if record is None:
         raise KeyError(key)
     require_preconditions(resource, record, wanted)
-    obj = record.object
-    metadata = obj["metadata"]
-    grace = grace_of(resource, obj, wanted)
-    if "deletionTimestamp" in metadata:
-        left = metadata.get("deletionGracePeriodSeconds") or 0
-        if grace == 0 and not metadata.get("finalizers"):
-            return store.remove(resource, key, obj), True
-        if grace >= left:
-            return record, False
-    if grace == 0 and not metadata.get("finalizers"):
-        return store.remove(resource, key, obj), True
+    metadata = record.object["metadata"]
+    grace = grace_of(resource, record.object, wanted)
+    held = bool(metadata.get("finalizers"))
+    if (
+        "deletionTimestamp" in metadata
+        and grace >= (metadata.get("deletionGracePeriodSeconds") or 0)
+        and (grace or held)
+    ):
+        return record, False
+    if resource is not PODS and not held:
+        return store.remove(resource, key, record.object), True
+    # A Pod is marked even when it goes in the same call: a watch sees MODIFIED, then DELETED.
+    marked = store.write(resource, key, {**record.object, "metadata": _marked(metadata, grace, now)})
+    if grace or held:
+        return marked, False
+    return store.remove(resource, key, marked.object), True
+
+
+def _marked(metadata: Object, grace: int, now: datetime) -> Object:
     marked = {
         **metadata,
         "deletionTimestamp": timestamp(now + timedelta(seconds=grace)),
         "deletionGracePeriodSeconds": grace,
     }
-    if "generation" in metadata:
+    if "generation" in metadata and "deletionTimestamp" not in metadata:
         marked["generation"] = metadata["generation"] + 1
-    return store.write(resource, key, {**obj, "metadata": marked}), False
+    return marked
 
 
 def finished(obj: Object) -> bool:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 Object = dict[str, Any]
 
+#: Told to callers as BadRequest.
+UNDECODABLE = "Undecodable"
 _REASONS = {
     400: "BadRequest",
     401: "Unauthorized",
@@ -57,7 +59,7 @@ class ApiError(Exception):
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
+            "reason": "BadRequest" if self.reason == UNDECODABLE else self.reason,
             "details": self._details,
             "code": self.code,
         }
@@ -87,5 +89,10 @@ def invalid(kind: str, name: str, *causes: Cause) -> ApiError:
 
 
 def bad_request(message: str) -> ApiError:
-    """400: the body or a parameter cannot be read."""
+    """400: the request cannot be read."""
     return ApiError(400, message)
+
+
+def undecodable(message: str) -> ApiError:
+    """400: a field of the object has the wrong JSON type or form; 422 where a patch made it so."""
+    return ApiError(400, message, reason=UNDECODABLE)

@@ -7,7 +7,7 @@ import binascii
 import json
 import re
 
-from local.kubernetes.errors import Cause, Object, bad_request, invalid
+from local.kubernetes.errors import Cause, Object, invalid, undecodable
 from local.kubernetes.metadata import require_time
 from local.kubernetes.pod_rules import require_times
 from local.kubernetes.resources import CONFIG_MAPS, EVENTS, LEASES, NODES, SECRETS, Resource
@@ -47,7 +47,7 @@ def _node(old: Object | None, node: Object) -> None:
     spec = node.setdefault("spec", {})
     status = node.setdefault("status", {})
     if not isinstance(spec, dict) or not isinstance(status, dict):
-        raise bad_request("spec and status must be objects")
+        raise undecodable("spec and status must be objects")
     for taint in spec.get("taints") or []:
         if taint.get("effect") not in _EFFECTS or not taint.get("key"):
             raise invalid("Node", name, Cause("spec.taints[*].effect", "unsupported value", "FieldValueNotSupported"))
@@ -62,11 +62,11 @@ def _node(old: Object | None, node: Object) -> None:
 def _lease(lease: Object) -> None:
     spec = lease.setdefault("spec", {})
     if not isinstance(spec, dict):
-        raise bad_request("spec must be an object")
+        raise undecodable("spec must be an object")
     for field in ("renewTime", "acquireTime"):
         value = spec.get(field)
         if value is not None and (not isinstance(value, str) or not _MICRO_TIME.match(value)):
-            raise bad_request(f"cannot decode spec.{field} as a time with six fraction digits")
+            raise undecodable(f"cannot decode spec.{field} as a time with six fraction digits")
     seconds = spec.get("leaseDurationSeconds")
     if seconds is not None and (not isinstance(seconds, int) or seconds <= 0):
         cause = Cause("spec.leaseDurationSeconds", "must be greater than 0")
@@ -76,7 +76,7 @@ def _lease(lease: Object) -> None:
 def _event(event: Object) -> None:
     involved = event.get("involvedObject")
     if not isinstance(involved, dict):
-        raise bad_request("involvedObject must be an object")
+        raise undecodable("involvedObject must be an object")
     name, namespace = event["metadata"]["name"], event["metadata"]["namespace"]
     about = involved.get("namespace") or "default"
     if about != namespace:
@@ -84,7 +84,7 @@ def _event(event: Object) -> None:
     for field in ("firstTimestamp", "lastTimestamp"):
         require_time(event.get(field), field)
     if not isinstance(event.get("count", 1), int):
-        raise bad_request("cannot decode count as an integer")
+        raise undecodable("cannot decode count as an integer")
 
 
 def _secret(old: Object | None, secret: Object) -> None:
@@ -96,7 +96,7 @@ def _secret(old: Object | None, secret: Object) -> None:
         try:
             base64.b64decode(value, validate=True)
         except (binascii.Error, TypeError, ValueError):
-            raise bad_request("cannot decode data as base64") from None
+            raise undecodable("cannot decode data as base64") from None
     secret["data"] = data
     kind = secret.setdefault("type", "Opaque")
     if old is not None and old["type"] != kind:
@@ -117,7 +117,7 @@ def _secret(old: Object | None, secret: Object) -> None:
 def _config_map(config_map: Object) -> None:
     data = config_map.get("data") or {}
     if not isinstance(data, dict) or any(not isinstance(value, str) for value in data.values()):
-        raise bad_request("cannot decode data as a map of strings")
+        raise undecodable("cannot decode data as a map of strings")
 
 
 def ready(node: Object) -> bool:

@@ -8,7 +8,7 @@ import uuid
 from datetime import datetime
 from typing import Any
 
-from local.kubernetes.errors import ApiError, Cause, Object, bad_request, conflict, invalid
+from local.kubernetes.errors import ApiError, Cause, Object, bad_request, conflict, invalid, undecodable
 from local.kubernetes.resources import NAMESPACES, NODE_POOLS, PODS, Resource
 
 _SUBDOMAIN = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
@@ -32,7 +32,7 @@ def timestamp(moment: datetime) -> str:
 def require_time(value: Any, field: str) -> None:
     """400 unless ``value`` is null or an RFC 3339 time."""
     if value is not None and (not isinstance(value, str) or not _TIME.match(value)):
-        raise bad_request(f"cannot decode {field} as a time")
+        raise undecodable(f"cannot decode {field} as a time")
 
 
 def is_qualified(name: object) -> bool:
@@ -52,7 +52,7 @@ def require_envelope(resource: Resource, obj: Object, namespace: str) -> Object:
         raise bad_request(f"the object provided is unrecognized: expected {resource.api_version} {resource.kind}")
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict):
-        raise bad_request("metadata must be an object")
+        raise undecodable("metadata must be an object")
     if metadata.get("namespace", namespace) not in (namespace, ""):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     return metadata
@@ -99,7 +99,7 @@ def at_update(resource: Resource, old: Object, new: Object, *, put: bool) -> Non
     """Check what a writer may not change and put back what the server owns. ``new`` is changed, ``old`` is not."""
     before, after = old["metadata"], new.get("metadata")
     if not isinstance(after, dict):
-        raise bad_request("metadata must be an object")
+        raise undecodable("metadata must be an object")
     name = before["name"]
     if after.get("name", name) != name:
         raise bad_request("the name of the object does not match the name on the URL")
@@ -148,7 +148,7 @@ def _require_maps(resource: Resource, name: str, metadata: Object) -> None:
         if value is None:
             metadata.pop(field, None)
         elif not isinstance(value, dict) or any(not isinstance(text, str) for text in value.values()):
-            raise bad_request(f"cannot decode metadata.{field} as a map of strings")
+            raise undecodable(f"cannot decode metadata.{field} as a map of strings")
         elif any(not is_qualified(key) for key in value):
             raise invalid(resource.kind, name, Cause(f"metadata.{field}", "a key is no qualified name"))
     labels = metadata.get("labels") or {}
@@ -159,5 +159,5 @@ def _require_maps(resource: Resource, name: str, metadata: Object) -> None:
         cause = Cause("metadata.annotations", f"may not be more than {_MAX_ANNOTATIONS} bytes", "FieldValueTooLong")
         raise invalid(resource.kind, name, cause)
     if not isinstance(metadata.get("finalizers") or [], list):
-        raise bad_request("cannot decode metadata.finalizers as a list")
+        raise undecodable("cannot decode metadata.finalizers as a list")
     drop_empty(metadata)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from local.kubernetes import deletion, kind_rules, metadata, pod_defaults, pod_rules
-from local.kubernetes.errors import ApiError, Cause, Object, bad_request, conflict, invalid, not_found
+from local.kubernetes.errors import UNDECODABLE, ApiError, Cause, Object, bad_request, conflict, invalid, not_found
 from local.kubernetes.patching import json_patch, merge_patch, strategic_merge
 from local.kubernetes.pod_defaults import Admission
 from local.kubernetes.resources import NAMESPACES, NODES, PODS, Resource, Route
@@ -32,9 +32,6 @@ def create(
     name = metadata.at_create(resource, obj, namespace, now)
     if resource.namespaced:
         _require_namespace(store, namespace, name, resource)
-    if store.get(resource, (namespace, name)) is not None:
-        message = f'{resource.qualified} "{name}" already exists'
-        raise ApiError(409, message, reason="AlreadyExists", details={"name": name, "kind": resource.plural})
     if resource is PODS:
         pod_rules.require_shape(obj)
         pod_defaults.fill(obj, admission, secrets.token_hex(3)[:5])
@@ -43,6 +40,9 @@ def create(
     elif resource is NODES:
         kind_rules.node_admission(obj)
     kind_rules.check(resource, None, obj)
+    if store.get(resource, (namespace, name)) is not None:
+        message = f'{resource.qualified} "{name}" already exists'
+        raise ApiError(409, message, reason="AlreadyExists", details={"name": name, "kind": resource.plural})
     return store.write(resource, (namespace, name), obj)
 
 
@@ -55,14 +55,14 @@ def _require_namespace(store: Store, namespace: str, name: str, resource: Resour
         raise ApiError(403, message, causes=[Cause("metadata.namespace", message, "NamespaceTerminating")])
 
 
-def replace(store: Store, route: Route, obj: Object) -> Record:
+def replace(store: Store, route: Route, obj: Object, admission: Admission) -> Record:
     """PUT: the whole object, or its status."""
     old = require(store, route)
     metadata.require_envelope(route.resource, obj, route.namespace)
-    return _store_change(store, route, old, copy.deepcopy(obj), put=True)
+    return _store_change(store, route, old, copy.deepcopy(obj), admission, put=True)
 
 
-def patch(store: Store, route: Route, content_type: str, body: Any) -> Record:
+def patch(store: Store, route: Route, content_type: str, body: Any, admission: Admission) -> Record:
     """PATCH by its content type: 415 for one that the kind does not take, 400 for a body that is no patch."""
     old = require(store, route)
     if content_type == "application/json-patch+json":
@@ -76,10 +76,16 @@ def patch(store: Store, route: Route, content_type: str, body: Any) -> Record:
         changed = strategic_merge(old.object, body)
     else:
         raise ApiError(415, "the body of the request was in an unknown format")
-    return _store_change(store, route, old, changed, put=False)
+    try:
+        return _store_change(store, route, old, changed, admission, put=False)
+    except ApiError as error:
+        if error.reason != UNDECODABLE:
+            raise
+        # What cannot be decoded is a bad request in a body and an invalid value in a patch.
+        raise invalid("", "", Cause("patch", error.message)) from None
 
 
-def _store_change(store: Store, route: Route, old: Record, new: Object, *, put: bool) -> Record:
+def _store_change(store: Store, route: Route, old: Record, new: Object, admission: Admission, *, put: bool) -> Record:
     """Apply the rules of an update; a change that changes nothing writes nothing."""
     resource, before = route.resource, old.object
     new = dict(new)
@@ -95,6 +101,7 @@ def _store_change(store: Store, route: Route, old: Record, new: Object, *, put: 
         pod_rules.require_shape(new)
         new["spec"] = dict(new["spec"])
         metadata.drop_empty(new["spec"])
+        pod_defaults.refill(new["spec"], admission)
         pod_rules.at_update(before, new)
     kind_rules.check(resource, before, new)
     metadata.count_change(resource, before, new)
@@ -160,9 +167,7 @@ def assign(store: Store, key: Key, node: str, now: datetime) -> Record:
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
     status = with_condition(pod.get("status") or {}, {**scheduled, "lastTransitionTime": metadata.timestamp(now)})
     spec = {**pod["spec"], "nodeName": node}
-    new = {**pod, "metadata": dict(pod["metadata"]), "spec": spec, "status": status}
-    metadata.count_change(PODS, pod, new)
-    return store.write(PODS, key, new)
+    return store.write(PODS, key, {**pod, "spec": spec, "status": status})
 
 
 def with_condition(status: Object, condition: Object) -> Object:

@@ -98,18 +98,34 @@ def _merge_list(merge_key: str, original: list[Any], patch: list[Any]) -> list[A
     plain = [item for item in patch if item.get("$patch") != "replace" or merge_key in item]
     if len(plain) < len(patch):
         return [strategic_merge({}, item) for item in plain]
-    merged = list(original)
+    live = {item.get(merge_key): item for item in original}
+    patched: dict[Any, Object] = {}
+    deleted = set()
     for item in patch:
         if merge_key not in item:
-            raise bad_request(f"an item does not contain the declared merge key: {merge_key}")
-        at = next((i for i, old in enumerate(merged) if old.get(merge_key) == item[merge_key]), None)
+            raise ApiError(500, f"an item does not contain the declared merge key: {merge_key}")
+        key = item[merge_key]
         if item.get("$patch") == "delete":
-            merged = [old for old in merged if old.get(merge_key) != item[merge_key]]
-        elif at is None:
-            merged.append(strategic_merge({}, item))
+            deleted.add(key)
         else:
-            merged[at] = strategic_merge(merged[at], item)
-    return merged
+            patched[key] = strategic_merge(patched.get(key) or live.get(key) or {}, item)
+    untouched = [key for key in live if key not in patched and key not in deleted]
+    return [patched.get(key) or live[key] for key in _interleaved(untouched, list(patched), list(live))]
+
+
+def _interleaved(untouched: list[Any], patched: list[Any], order: list[Any]) -> list[Any]:
+    """Both lists keep their order; an untouched item goes before a patched one only if it was before it.
+
+    So a new item comes before what is left of the old ones.
+    """
+    merged = []
+    for key in patched:
+        if key in order:
+            place = order.index(key)
+            while untouched and order.index(untouched[0]) < place:
+                merged.append(untouched.pop(0))
+        merged.append(key)
+    return merged + untouched
 
 
 def json_patch(original: Object, operations: Any) -> Object:

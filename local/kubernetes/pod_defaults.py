@@ -43,8 +43,7 @@ def fill(pod: Object, admission: Admission, suffix: str) -> None:
         gates = spec.setdefault("schedulingGates", [])
         if not any(gate.get("name") == admission.gate for gate in gates):
             gates.append({"name": admission.gate})
-    if admission.default_tolerations:
-        _fill_tolerations(spec)
+    refill(spec, admission)
     if admission.service_account and spec.get("automountServiceAccountToken") is not False:
         _mount_token(spec, suffix)
     pod["status"] = {"phase": "Pending", "qosClass": _qos_class(spec)}
@@ -59,6 +58,12 @@ def fill(pod: Object, admission: Admission, suffix: str) -> None:
                 "message": GATED_MESSAGE,
             }
         ]
+
+
+def refill(spec: Object, admission: Admission) -> None:
+    """What admission does at every write of a Pod, not only at its creation; ``spec`` is changed."""
+    if admission.default_tolerations:
+        _fill_tolerations(spec)
 
 
 def _fill_container(container: Object) -> None:
@@ -77,7 +82,7 @@ def _fill_container(container: Object) -> None:
 
 def _fill_tolerations(spec: Object) -> None:
     """DefaultTolerationSeconds: each key unless the Pod already tolerates it with NoExecute or every effect."""
-    tolerations = spec.get("tolerations") or []
+    tolerations = list(spec.get("tolerations") or [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if any(t.get("key", key) == key and t.get("effect", "NoExecute") in ("NoExecute", "") for t in tolerations):
             continue

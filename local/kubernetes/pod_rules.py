@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
-from local.kubernetes.errors import Cause, Object, bad_request, invalid
+from local.kubernetes.errors import Cause, Object, invalid, undecodable
 from local.kubernetes.metadata import is_qualified, is_subdomain, require_time
 
 _RESTART = ("Always", "OnFailure", "Never")
@@ -31,14 +31,14 @@ def require_shape(pod: Object) -> None:
     """400 for what cannot be decoded: wrong JSON types of the fields that the emulator itself reads."""
     spec = pod.get("spec")
     if not isinstance(spec, dict):
-        raise bad_request("spec must be an object")
+        raise undecodable("spec must be an object")
     for field in ("containers", "initContainers", "tolerations", "schedulingGates", "volumes", "imagePullSecrets"):
         value = spec.get(field)
         if value is not None and (not isinstance(value, list) or any(not isinstance(item, dict) for item in value)):
-            raise bad_request(f"cannot decode spec.{field} as a list of objects")
+            raise undecodable(f"cannot decode spec.{field} as a list of objects")
     selector = spec.get("nodeSelector") or {}
     if not isinstance(selector, dict) or any(not isinstance(value, str) for value in selector.values()):
-        raise bad_request("cannot decode spec.nodeSelector as a map of strings")
+        raise undecodable("cannot decode spec.nodeSelector as a map of strings")
     for container in [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]:
         _require_container(container)
 
@@ -46,11 +46,11 @@ def require_shape(pod: Object) -> None:
 def _require_container(container: Object) -> None:
     for entry in container.get("env") or []:
         if not isinstance(entry, dict) or not isinstance(entry.get("value", ""), str):
-            raise bad_request("cannot decode env as a list of names and string values")
+            raise undecodable("cannot decode env as a list of names and string values")
     for field in ("command", "args"):
         value = container.get(field) or []
         if not isinstance(value, list) or any(not isinstance(item, str) for item in value):
-            raise bad_request(f"cannot decode {field} as a list of strings")
+            raise undecodable(f"cannot decode {field} as a list of strings")
 
 
 def at_create(pod: Object) -> None:
@@ -194,7 +194,7 @@ def at_status(old: Object, new: Object) -> None:
     """422 for a status that may not be written. Phases may move in any direction: nobody checks them."""
     status = new.get("status")
     if not isinstance(status, dict):
-        raise bad_request("status must be an object")
+        raise undecodable("status must be an object")
     before = old.get("status") or {}
     require_times(status)
     causes = _addresses(status, "podIPs", "podIP") + _addresses(status, "hostIPs", "hostIP")
@@ -225,26 +225,25 @@ def require_times(status: Object) -> None:
 def _objects(status: Object, field: str) -> list[Object]:
     items = status.get(field) or []
     if not isinstance(items, list) or any(not isinstance(item, dict) for item in items):
-        raise bad_request(f"cannot decode status.{field} as a list of objects")
+        raise undecodable(f"cannot decode status.{field} as a list of objects")
     return items
 
 
 def _addresses(status: Object, plural: str, single: str) -> list[Cause]:
-    lone = status.get(single)
-    if lone and not status.get(plural):
-        status[plural] = [{"ip": lone}]
+    """One literal address per family. Where the lone address differs from the first of the list, it wins."""
+    lone, listed = status.get(single), _objects(status, plural)
+    if lone and (not listed or listed[0].get("ip") != lone):
+        status[plural] = listed = [{"ip": lone}]
     families = []
-    for item in _objects(status, plural):
+    for item in listed:
         try:
             families.append(ipaddress.ip_address(item.get("ip") or "").version)
         except ValueError:
             return [Cause(f"status.{plural}[*]", "must be a valid IP address")]
     if len(set(families)) < len(families):
         return [Cause(f"status.{plural}", "may specify no more than one IP for each IP family")]
-    if families and lone != status[plural][0]["ip"]:
-        if lone:
-            return [Cause(f"status.{single}", f"must be equal to {plural}[0].ip")]
-        status[single] = status[plural][0]["ip"]
+    if listed:
+        status[single] = listed[0]["ip"]
     return []
 
 

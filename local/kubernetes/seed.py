@@ -42,7 +42,7 @@ def _merge(emulator: Emulator, resource: Resource, namespace: str, name: str, do
     kind = "application/strategic-merge-patch+json" if resource.strategic else "application/merge-patch+json"
     body = {key: value for key, value in document.items() if key not in ("kind", "apiVersion")}
     with emulator.store.lock:
-        objects.patch(emulator.store, Route(resource, namespace, name, ""), kind, body)
+        objects.patch(emulator.store, Route(resource, namespace, name, ""), kind, body, emulator.admission)
     found = emulator.read(resource, namespace, name)
     if found is None:
         raise ApiError(404, f'{resource.qualified} "{name}" not found')

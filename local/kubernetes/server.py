@@ -65,7 +65,7 @@ class Emulator:
         self.late_faults: list[Fault] = []
         self._tokens = tokens
         self._access = Access(self.store) if rbac else None
-        self._admission = admission or Admission()
+        self.admission = admission or Admission()
         self._bookmark_interval = bookmark_interval
         self.scheduler = Scheduler(self.store, self.clock) if schedule else None
         self.controllers = Controllers(self.store, self.clock)
@@ -91,7 +91,7 @@ class Emulator:
     def create(self, resource: Resource, namespace: str, obj: Object) -> Object:
         """Create as the server itself would, and return a copy of what was stored."""
         with self.store.lock:
-            record = objects.create(self.store, resource, namespace, obj, self.clock.now(), self._admission)
+            record = objects.create(self.store, resource, namespace, obj, self.clock.now(), self.admission)
             self._settle()
         return _copy(resource, record)
 
@@ -148,12 +148,12 @@ class Emulator:
             objects.bind(self.store, route, _object(body), now)
             return 201, _success(resource, objects.require(self.store, route))
         if verb == "create":
-            created = objects.create(self.store, resource, route.namespace, _object(body), now, self._admission)
+            created = objects.create(self.store, resource, route.namespace, _object(body), now, self.admission)
             return 201, _encoded(resource, created)
         if verb == "update":
-            return 200, _encoded(resource, objects.replace(self.store, route, _object(body)))
+            return 200, _encoded(resource, objects.replace(self.store, route, _object(body), self.admission))
         content_type = headers.get("content-type", "").partition(";")[0].strip()
-        return 200, _encoded(resource, objects.patch(self.store, route, content_type, _decoded(body)))
+        return 200, _encoded(resource, objects.patch(self.store, route, content_type, _decoded(body), self.admission))
 
     def _list(self, route: Route, query: Mapping[str, str]) -> bytes:
         limit = _limit(query)

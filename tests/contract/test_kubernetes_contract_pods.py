@@ -133,15 +133,22 @@ def test_node_selector_may_only_grow_and_only_while_gated(api: Api) -> None:
 
 
 def test_tolerations_may_be_added_and_freed_but_not_lost(api: Api) -> None:
-    pod = api.bound()
+    own = {"key": "example.com/own", "operator": "Exists"}
+    pod = api.bound(tolerations=[own])
     path, listed = _path(api, pod), pod["spec"]["tolerations"]
-    assert api.patch(path, {"spec": {"tolerations": listed[:1]}})[0] == 422
-    assert api.patch(path, {"spec": {"tolerations": [{**listed[0], "effect": "NoSchedule"}, listed[1]]}})[0] == 422
-    freed = [{key: value for key, value in item.items() if key != "tolerationSeconds"} for item in listed]
-    status, answer = api.patch(path, {"spec": {"tolerations": [*freed, {"operator": "Exists", "key": "x"}]}})
+    assert api.patch(path, {"spec": {"tolerations": listed[1:]}})[0] == 422
+    assert api.patch(path, {"spec": {"tolerations": [{**own, "effect": "NoSchedule"}, *listed[1:]]}})[0] == 422
+    freed = [{key: value for key, value in item.items() if key != "tolerationSeconds"} for item in listed[1:]]
+    status, answer = api.patch(path, {"spec": {"tolerations": [*freed, own, {"operator": "Exists", "key": "x"}]}})
     assert status == 200
-    assert len(answer["spec"]["tolerations"]) == 3
+    assert len(answer["spec"]["tolerations"]) == 4
     assert "tolerationSeconds" not in answer["spec"]["tolerations"][0]
+
+
+def test_default_tolerations_come_back_when_a_patch_leaves_them_out(api: Api) -> None:
+    pod = api.bound()
+    status, answer = api.patch(_path(api, pod), {"spec": {"tolerations": []}})
+    assert (status, answer["spec"]["tolerations"]) == (200, pod["spec"]["tolerations"])
 
 
 @pytest.mark.parametrize(
@@ -209,7 +216,33 @@ def test_changed_pod_ip_needs_the_replace_directive(api: Api) -> None:
     replaced = {"podIP": "10.0.0.2", "podIPs": [{"$patch": "replace"}, {"ip": "10.0.0.2"}]}
     status, answer = api.patch(path, {"status": replaced})
     assert (status, answer["status"]["podIPs"]) == (200, [{"ip": "10.0.0.2"}])
-    assert api.patch(path, {"status": {"podIPs": [{"ip": "10.0.0.3"}]}})[0] == 422
+    merged = {"podIP": "10.0.0.3", "podIPs": [{"ip": "10.0.0.3"}]}
+    assert api.patch(path, {"status": merged})[0] == 422
+
+
+def test_lone_pod_ip_wins_over_the_list(api: Api) -> None:
+    path = f"{_path(api, api.bound())}/status"
+    assert api.patch(path, {"status": {"podIP": "10.0.0.1"}})[1]["status"]["podIPs"] == [{"ip": "10.0.0.1"}]
+    assert api.patch(path, {"status": {"podIP": "10.0.0.2"}})[1]["status"]["podIPs"] == [{"ip": "10.0.0.2"}]
+    ignored = api.patch(path, {"status": {"podIPs": [{"$patch": "replace"}, {"ip": "10.0.0.3"}]}})[1]["status"]
+    assert (ignored["podIP"], ignored["podIPs"]) == ("10.0.0.2", [{"ip": "10.0.0.2"}])
+
+
+def test_new_item_of_a_merged_list_comes_first(api: Api) -> None:
+    path = f"{_path(api, api.bound())}/status"
+    kinds = [{"type": f"example.com/{name}", "status": "True"} for name in "abc"]
+    api.patch(path, {"status": {"conditions": kinds}}, MERGE)
+    changed = [{"type": "example.com/new", "status": "True"}, {"type": "example.com/b", "status": "False"}]
+    listed = api.patch(path, {"status": {"conditions": changed}})[1]["status"]["conditions"]
+    assert [item["type"].rpartition("/")[2] for item in listed] == ["new", "a", "b", "c"]
+
+
+@pytest.mark.parametrize("content_type", [STRATEGIC, MERGE])
+@pytest.mark.parametrize("status", [{"startTime": "yesterday"}, {"conditions": "none"}])
+def test_value_that_cannot_be_decoded_is_422_in_a_patch(api: Api, status: Object, content_type: str) -> None:
+    path = f"{_path(api, api.bound())}/status"
+    code, answer = api.patch(path, {"status": status}, content_type)
+    assert (code, answer["details"]["causes"][0]["field"]) == (422, "patch")
 
 
 def test_container_statuses_are_replaced_whole(api: Api) -> None:

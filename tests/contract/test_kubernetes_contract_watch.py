@@ -29,8 +29,9 @@ def test_changes_after_a_list_are_told_in_order(api: Api) -> None:
     api.pod("watched")
     api.patch(f"{api.pods}/watched", {"metadata": {"labels": {"a": "b"}}})
     api.must("DELETE", f"{api.pods}/watched")
-    assert _told(api.watch(api.pods, version, 3)) == [
+    assert _told(api.watch(api.pods, version, 4)) == [
         ("ADDED", "watched"),
+        ("MODIFIED", "watched"),
         ("MODIFIED", "watched"),
         ("DELETED", "watched"),
     ]
@@ -41,10 +42,13 @@ def test_deleted_event_has_a_later_version_and_the_last_annotations(api: Api) ->
     api.patch(f"{api.pods}/annotated", {"metadata": {"annotations": {"a": "b"}}})
     version = _version(api)
     api.must("DELETE", f"{api.pods}/annotated")
-    events = api.watch(api.pods, version, 1)
-    assert events[0]["object"]["metadata"]["annotations"] == {"a": "b"}
-    assert int(events[0]["object"]["metadata"]["resourceVersion"]) > int(version)
-    assert events[0]["object"]["metadata"]["uid"] == pod["metadata"]["uid"]
+    marked, deleted = api.watch(api.pods, version, 2)
+    assert (marked["type"], deleted["type"]) == ("MODIFIED", "DELETED")
+    last = deleted["object"]["metadata"]
+    assert (last["annotations"], last["uid"]) == ({"a": "b"}, pod["metadata"]["uid"])
+    assert last["deletionGracePeriodSeconds"] == 0
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in (marked, deleted)]
+    assert int(version) < versions[0] < versions[1]
 
 
 def test_object_that_leaves_or_enters_a_selector_is_deleted_or_added(api: Api) -> None:
@@ -52,8 +56,9 @@ def test_object_that_leaves_or_enters_a_selector_is_deleted_or_added(api: Api) -
     version = _version(api)
     api.patch(f"{api.pods}/mover", {"metadata": {"labels": {"team": "b"}}})
     api.patch(f"{api.pods}/mover", {"metadata": {"labels": {"team": "a"}}})
-    told = _told(api.watch(api.pods, version, 2, labelSelector="team=a"))
-    assert told == [("DELETED", "mover"), ("ADDED", "mover")]
+    events = api.watch(api.pods, version, 2, labelSelector="team=a")
+    assert _told(events) == [("DELETED", "mover"), ("ADDED", "mover")]
+    assert events[0]["object"]["metadata"]["labels"] == {"team": "a"}
 
 
 def test_watch_without_a_version_begins_with_what_is_there(api: Api) -> None:
