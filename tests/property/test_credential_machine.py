@@ -20,7 +20,7 @@ from nebula.kubernetes.pull_secrets import UnsupportedPullSecretError
 from nebula.providers.errors import AuthenticationError, ProviderError, ProviderUnavailableError, RateLimitedError
 from nebula.providers.simulated import Call, SimulatedProvider
 
-from tests.support.interleaver import Interleaver
+from tests.support.interleaver import Interleaver, NeverBack
 from tests.support.lending import DAY, HOUR, PASSWORD, POLICY, START, USER, Lending
 from tests.support.provisioning import start_as_provisioning_does
 from tests.support.tripwire import CrashError
@@ -65,7 +65,7 @@ class Credentials(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.world = Lending()
-        self.world.provider = NeverRefuses(self.world.clock, account_id="acct")
+        self.world.provider = NeverRefuses(NeverBack(self.world.clock))
         self.world.providers = type(self.world.providers)(self.world.provider)
         for name in LEFT_ALONE:
             self.world.provider.add(name)
@@ -74,7 +74,6 @@ class Credentials(RuleBasedStateMachine):
             self.wire.watch(edge, getattr(self.world, edge), methods)
         self.passwords: dict[str, str] = {}
         self.pods = 0
-        self.live: list[Claim] = []
         self.raised: list[str] = []
         self.by_hand: set[str] = set()
         self.faulty = False
@@ -105,7 +104,7 @@ class Credentials(RuleBasedStateMachine):
     @precondition(lambda self: self.live)
     @rule(index=st.integers(0, 9))
     def end_pod(self, index: int) -> None:
-        self.world.end(self.live.pop(index % len(self.live)))
+        self.world.end(self.live[index % len(self.live)])
 
     # The rest of the world
 
@@ -125,9 +124,9 @@ class Credentials(RuleBasedStateMachine):
         self.world.provider.script.fail(call, fault, after=after)
         self.faulty = True
 
-    @rule()
-    def heal(self) -> None:
-        self._heal()
+    @rule(key=st.sampled_from(["key-1", "key-2"]))
+    def change_key(self, key: str) -> None:
+        self.world.change_key(key)
 
     @rule(index=st.integers(0, 9))
     def delete_by_hand(self, index: int) -> None:
@@ -214,11 +213,15 @@ class Credentials(RuleBasedStateMachine):
         self._retire()
         assert self.world.objects() == LEFT_ALONE
         said = self.world.everything_said() + "".join(self.raised)
-        assert PASSWORD not in said
-        assert USER not in said
+        assert not any(canary in said for canary in (PASSWORD, USER))
 
     # How it is done
 
+    @property
+    def live(self) -> list[Claim]:
+        return [claim for claim in self.world.claims.all() if claim.live]
+
+    @rule()
     def _heal(self) -> None:
         self.world.provider.script.heal()
         self.world.api.down, self.world.api.forbidden = False, set()
@@ -230,18 +233,18 @@ class Credentials(RuleBasedStateMachine):
     def _come_due(self, secret: str) -> None:
         """On a quiet day, leave a credential that nothing uses, long enough ago."""
         self._heal()
-        before = len(self.live)
+        before = {claim.claim_id for claim in self.live}
         self._guarded(lambda: self._start(secret), None)
-        for claim in self.live[before:]:
-            self.world.end(claim)
-        del self.live[before:]
+        for claim in self.live:
+            if claim.claim_id not in before:
+                self.world.end(claim)
         self.world.clock.advance(8 * DAY)
 
     def _start(self, secret: str) -> None:
         if self.passwords:
             self.pods += 1
             source = secret if secret in self.passwords else min(self.passwords)
-            start_as_provisioning_does(self.world, f"pod-{self.pods}", source, self.live)
+            start_as_provisioning_does(self.world, f"pod-{self.pods}", source)
 
     def _guarded(self, what: Callable[[], object], crash: int | None, *, after: bool = False) -> bool:
         """Do it; a crash or a fault ends it, and what was raised is kept for the canaries."""
@@ -251,7 +254,6 @@ class Credentials(RuleBasedStateMachine):
             what()
         except (CrashError, ProviderError, ClusterUnavailableError, UnsupportedPullSecretError) as error:
             self.raised.append("".join(traceback.format_exception(error)))
-            self._resync()
             return False
         finally:
             self.wire.disarm()
@@ -260,10 +262,6 @@ class Credentials(RuleBasedStateMachine):
     def _between(self, at: int, what: Callable[[], object]) -> None:
         """Let a second worker do all of it at the n-th outside call from now."""
         self.wire.interrupt(at, lambda: self._guarded(what, None))
-
-    def _resync(self) -> None:
-        stored = (self.world.claims.get(one.claim_id) for one in self.live)
-        self.live[:] = [one for one in stored if one is not None]
 
     def _check_deadlines(self) -> None:
         """After a run that nothing disturbed, whatever is still here has a reason to be."""

@@ -1,12 +1,27 @@
-"""A second worker: all that it does happens between two outside calls of the first."""
+"""A second worker, all of whose work happens between two outside calls of the first, and another machine's clock."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
+from nebula.clock import Clock
+
 from tests.support.tripwire import Tripwire
+
+
+class NeverBack:
+    """Another machine's clock: ours may step back, this one waits."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._latest = clock.now()
+
+    def now(self) -> datetime:
+        self._latest = max(self._latest, self._clock.now())
+        return self._latest
 
 
 class Interleaver(Tripwire):

@@ -71,14 +71,22 @@ def pod(*secrets: str, namespace: str = "default") -> Any:
 
 
 class SecretsApi:
-    """The one call of a cluster that credentials make. ``reads`` lists what was asked for."""
+    """The two calls of a cluster that credentials make. ``reads`` lists which Secrets were asked for."""
 
     def __init__(self, name: str = "prod") -> None:
         self.name = name
         self.secrets: dict[tuple[str, str], Object] = {}
         self.forbidden: set[str] = set()
         self.down = False
+        self.uid = f"uid-of-{name}"
         self.reads: list[tuple[str, str]] = []
+
+    def cluster_uid(self) -> str:
+        if self.down:
+            raise ClusterUnavailableError("no answer")
+        if not self.uid:
+            raise ForbiddenError("namespaces is forbidden")
+        return self.uid
 
     def get_secret(self, namespace: str, name: str) -> Object | None:
         self.reads.append((namespace, name))
@@ -108,6 +116,7 @@ class Lending:
     def __init__(self, *providers: SimulatedProvider, account_id: str | None = "acct") -> None:
         self.clock = ManualClock(START)
         self.api = SecretsApi()
+        self.home = self.api.uid
         self.clusters = SomeClusters(self.api)
         self.provider = providers[0] if providers else SimulatedProvider(self.clock, account_id=account_id)
         self.providers = FixedProviders(*(providers or (self.provider,)))
@@ -152,7 +161,7 @@ class Lending:
             cast("KubernetesApi", self.api), pod(*(secrets or ("pull",)), namespace=namespace), IMAGE
         )
         assert found.credential is not None
-        return found.credential
+        return found.credential.model_copy(update={"cluster_uid": self.home})
 
     # The control plane's side
 
@@ -171,6 +180,10 @@ class Lending:
         object_id = ensure_credential(self.services(), self.provider, key, pull)
         self.provider.provision(request_for(claim=claim.claim_id, registry_credential_id=object_id))
         return claim
+
+    def change_key(self, key: str) -> None:
+        """The operator puts another key of the provider."""
+        self.providers.keys[self.provider.name] = key
 
     def end(self, claim: Claim) -> None:
         """The Pod is deleted, its machine is gone, its claim ends."""

@@ -11,19 +11,15 @@ from tests.support.lending import Lending
 from tests.support.simulated import request_for
 
 
-def start_as_provisioning_does(world: Lending, name: str, secret: str, live: list[Claim]) -> None:
-    """Row, claim, provider object, machine; a lost race against retirement goes round again.
-
-    The claim is in ``live`` from before its write on: whoever crashes here looks up what was stored.
-    """
+def start_as_provisioning_does(world: Lending, name: str, secret: str) -> None:
+    """Row, claim, provider object, machine; a lost race against retirement goes round again."""
     services, provider = world.services(), world.provider
     pull = world.pull(secret)
     claim: Claim | None = None
     for _ in range(3):
         key = record_credential(services, provider, pull)
         if claim is None:
-            live.append(placed(name, credential_key=str(key), attempts=(attempt(),)))
-            claim = world.claims.create(live[-1])
+            claim = world.claims.create(placed(name, credential_key=str(key), attempts=(attempt(),)))
         else:
             claim = world.claims.save(claim, claim.model_copy(update={"credential_key": str(key)}))
         try:

@@ -17,9 +17,9 @@ from nebula.workflows.lend import (
     MAX_SOURCES,
     CredentialExpiredError,
     CredentialMovedError,
-    account_of,
     ensure_credential,
     forget_credential,
+    key_account,
     record_credential,
 )
 
@@ -242,7 +242,7 @@ def test_accounts_are_told_apart_and_fit_a_key() -> None:
     assert key.account == "team%2Fone%20two"
     assert CredentialKey.parse(str(key)) == key
     world.provider.account_id = None
-    assert account_of(world.provider) == "default"
+    assert key_account(world.provider) == "default"
     assert world.record()[0].account == "default"
     assert len(world.rows()) == 2
 

@@ -187,39 +187,57 @@ def test_a_key_of_another_account_deletes_nothing_and_proves_nothing() -> None:
     assert (world.row().state, len(world.objects())) == (ACTIVE, 1)
 
 
-def test_where_the_account_is_not_told_an_empty_list_is_not_an_absence() -> None:
-    """A changed key shows another account, where nothing of ours is either."""
+def test_an_object_deleted_by_hand_is_gone_where_the_key_is_the_one_it_was_lent_with() -> None:
+    world = _unused(account_id=None)
+    world.provider._objects.clear()
+    world.retire()
+    assert world.row().state is RETIRED
+
+
+def test_where_the_account_is_not_told_another_keys_empty_list_is_not_an_absence() -> None:
     world = _unused(account_id=None)
     kept = dict(world.provider._objects)
     world.provider._objects.clear()
-    (outcome,) = world.retire().outcomes
-    assert outcome.kind is Kind.FAILED
-    assert "may show another account" in outcome.reason
-    assert world.row().state is RETIRING
+    world.change_key("of another account")
+    for _ in range(2):
+        (outcome,) = world.retire().outcomes
+        assert outcome.kind is Kind.FAILED
+        assert "may show another account" in outcome.reason
+        world.clock.advance(HOUR)
+    row = world.row()
+    assert (row.state, row.unseen_since) == (RETIRING, world.clock.now() - 2 * HOUR)
     world.provider._objects.update(kept)
-    world.clock.advance(HOUR)
+    world.retire()
+    assert (world.row().state, world.row().unseen_since, world.objects()) == (RETIRED, None, [])
+
+
+def test_another_key_of_the_same_account_retires_what_the_former_one_lent() -> None:
+    world = _unused(account_id=None)
+    world.change_key("of the same account")
     world.retire()
     assert (world.row().state, world.objects()) == (RETIRED, [])
 
 
-def test_something_of_ours_that_is_older_proves_the_account() -> None:
+def test_a_new_key_shows_something_lent_with_the_former_one_and_so_proves_the_account() -> None:
     world = Lending(account_id=None)
     world.put_secret(f"{PASSWORD}-witness", name="witness")
     world.start("witness", "witness")
-    world.clock.advance(HOUR)
     world.put_secret()
     world.end(world.start())
-    world.provider.remove(str(world.rows()[1].provider_id))
+    gone = next(row for row in world.rows() if row.key.fingerprint == world.fingerprint())
+    world.provider.remove(str(gone.provider_id))
+    world.change_key("of the same account")
     world.clock.advance(8 * DAY)
     world.retire()
-    assert world.states() == [ACTIVE, RETIRED]
+    assert {row.key.fingerprint: row.state for row in world.rows()}[world.fingerprint()] is RETIRED
 
 
-def test_something_of_ours_that_is_younger_proves_nothing() -> None:
+def test_something_lent_with_the_new_key_proves_nothing_of_the_former_one() -> None:
     world = _unused(account_id=None)
     world.provider._objects.clear()
-    world.put_secret(f"{PASSWORD}-new", name="new")
-    world.start("new", "new")
+    world.change_key("of another account")
+    world.start("new", "s0")
+    assert [row.key.generation for row in world.rows()] == [1, 2], "the former object is not forgotten"
     world.clock.advance(HOUR)
     world.retire()
     assert world.rows()[0].state is RETIRING

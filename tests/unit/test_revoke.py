@@ -143,7 +143,9 @@ def test_the_word_of_a_person_settles_an_absence_that_nobody_can_prove() -> None
     world.put_secret()
     world.end(world.start())
     world.provider.remove(str(world.row().provider_id))
+    world.change_key("another")
     world.clock.advance(8 * DAY)
+    assert not acknowledgeable(world.row())
     world.retire()
     assert world.row().state is CredentialState.RETIRING
     assert acknowledgeable(world.row())

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from nebula.domain.credential import CredentialState
 from nebula.events.details import DetailType
+from nebula.kubernetes.api import ClusterUnavailableError
 from nebula.workflows.retire import refresh_sources, secret_changed
 from pydantic import SecretStr
 
@@ -142,3 +143,37 @@ def test_without_a_fingerprint_key_nothing_is_concluded(world: Lending) -> None:
     refresh_sources(services, world.rows())
     assert world.row().state is ACTIVE
     assert [level for level, _, _ in world.telemetry.lines if level == "error"] == ["error"]
+
+
+def test_another_cluster_behind_the_same_name_says_nothing(world: Lending) -> None:
+    assert dict(world.row().clusters) == {"prod": "uid-of-prod"}
+    world.delete_secret()
+    world.api.uid = "uid-of-another"
+    assert _changed(world) == 0
+    world.api.uid = "uid-of-prod"
+    assert _changed(world) == 1
+
+
+def test_where_a_clusters_identity_may_not_be_read_its_secrets_are_believed(world: Lending) -> None:
+    world.delete_secret()
+    world.api.uid = ""
+    assert _changed(world) == 1
+
+
+def test_a_cluster_that_falls_silent_between_two_reads_is_unknown(
+    world: Lending, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent() -> str:
+        raise ClusterUnavailableError("no answer")
+
+    world.delete_secret()
+    monkeypatch.setattr(world.api, "cluster_uid", silent)
+    assert _changed(world) == 0
+
+
+def test_a_credential_without_a_known_cluster_identity_is_judged_by_its_secret_alone(world: Lending) -> None:
+    row = world.row()
+    world.credentials.save(row, row.model_copy(update={"clusters": {}}))
+    world.delete_secret()
+    world.api.uid = "whatever"
+    assert _changed(world) == 1

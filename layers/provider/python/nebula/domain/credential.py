@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from pydantic import AwareDatetime, Field
@@ -49,8 +50,9 @@ class Credential(StoredModel):
     ``username_hint`` is the user masked for display. ``version`` guards every write. ``superseded_at``
     is when no source yielded the password any more; a ``Superseded`` row without it was only refused as
     in use by the provider. ``aged_out`` closes a row past its maximum age to new Pods. ``retiring_at`` is
-    when a retirement took the row, ``listed_at`` when it saw the object at the provider, ``note`` why it
-    was put off last, or at last why it went.
+    when a retirement took the row, ``unseen_since`` when one first missed the object without proof that
+    it is gone, ``note`` why it was put off last, or at last why it went. ``lent_to`` is the account in
+    which the object was last seen (``workflows.accounts``), ``clusters`` the UIDs of the sources' clusters by name.
     """
 
     key: CredentialKey
@@ -59,12 +61,14 @@ class Credential(StoredModel):
     provider_id: str | None = None
     registry: str
     username_hint: str = ""
+    lent_to: str = ""
     sources: tuple[str, ...] = ()
+    clusters: Mapping[str, str] = Field(default_factory=dict)
     created_at: AwareDatetime
     last_used_at: AwareDatetime
     superseded_at: AwareDatetime | None = None
     retiring_at: AwareDatetime | None = None
-    listed_at: AwareDatetime | None = None
+    unseen_since: AwareDatetime | None = None
     retired_at: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
     aged_out: bool = False

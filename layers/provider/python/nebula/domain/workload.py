@@ -52,13 +52,15 @@ class PullCredential(Model):
     """User and password that pull one image, as found in a Pod's ``imagePullSecrets``.
 
     ``registry`` is the matched key (host, port and path); ``source`` is
-    ``cluster/namespace/Secret``. ``expires_at`` is set for passwords known to expire (ECR: 12 h).
+    ``cluster/namespace/Secret``, ``cluster_uid`` tells which cluster stands behind that name (empty: not
+    known). ``expires_at`` is set for passwords known to expire (ECR: 12 h).
     """
 
     registry: str
     username: SecretStr
     password: SecretStr
     source: str
+    cluster_uid: str = ""
     expires_at: AwareDatetime | None = None
 
 

@@ -15,7 +15,7 @@ from nebula.observability import MemoryTelemetry
 from nebula.providers.base import RegistryCredentials
 from nebula.providers.errors import ProviderError, ProviderUnconfiguredError
 from nebula.stores.memory_credentials import MemoryCredentialStore
-from nebula.workflows.lend import account_of
+from nebula.workflows.lend import key_account
 from nebula.workflows.retire import RetirementReport, retire_credentials
 from nebula.workflows.retire_listing import Listing
 from nebula.workflows.revoke import acknowledgeable, newest
@@ -122,7 +122,7 @@ def _unrecorded(services: Services, name: str, rows: Sequence[Credential]) -> li
     if not isinstance(provider, RegistryCredentials):
         return []
     own = [row for row in rows if row.key.provider == name]
-    listing = Listing(provider.list_registry_credentials(), own, account_of(provider))
+    listing = Listing(provider.list_registry_credentials(), own, account=key_account(provider), lender="")
     return [
         CredentialLine(key=found, provider=name, state=UNRECORDED, reason="no ledger row knows it: left alone")
         for found in listing.unrecorded()

@@ -15,6 +15,7 @@ from nebula.kubernetes.pull_secrets import UnsupportedPullSecretError
 from nebula.providers.base import Provider, RegistryCredentials
 from nebula.providers.errors import ProviderUnavailableError, RequestRefusedError
 from nebula.stores.credentials import CredentialConflictError
+from nebula.workflows.accounts import account_of, same_account
 from nebula.workflows.credential_audit import audit
 from nebula.workflows.services import Services
 
@@ -38,15 +39,20 @@ class CredentialMovedError(ProviderUnavailableError):
     """The row is being retired: nothing was sent; record again, which makes the next generation."""
 
 
-def account_of(provider: Provider) -> str:
+def key_account(provider: Provider) -> str:
     """The provider's account as a part of a credential key; ``default`` where it is not told."""
     account = provider.account()
     return quote(account, safe="") if account else UNKNOWN_ACCOUNT
 
 
-def lendable(row: Credential) -> bool:
-    """Whether new Pods may use the row's object."""
-    return row.state in _LENDABLE and not row.aged_out
+def lendable(services: Services, row: Credential, account: str) -> bool:
+    """Whether new Pods may use the row's object with the key of ``account``.
+
+    Where the account is not told, another key may be of another account: what was lent with the former
+    key is left to its retirement, and the next generation is made.
+    """
+    open_ = row.state in _LENDABLE and not row.aged_out
+    return open_ and same_account(services, row.key.provider, row.lent_to, account)
 
 
 def record_credential(services: Services, provider: Provider, pull: PullCredential) -> CredentialKey:
@@ -61,11 +67,12 @@ def record_credential(services: Services, provider: Provider, pull: PullCredenti
     _registries(provider)
     base = CredentialKey(
         provider=provider.name,
-        account=account_of(provider),
+        account=key_account(provider),
         fingerprint=fingerprint_of(services.fingerprint_key, pull),
         generation=1,
     )
-    return _persist(lambda: _record_once(services, base, pull)).key
+    account = account_of(services, provider)
+    return _persist(lambda: _record_once(services, base, pull, account)).key
 
 
 def ensure_credential(services: Services, provider: Provider, key: CredentialKey, pull: PullCredential) -> str:
@@ -76,11 +83,12 @@ def ensure_credential(services: Services, provider: Provider, key: CredentialKey
     when the row is being retired or not there, and the provider's errors.
     """
     registries = _registries(provider)
-    _standing(services, key, services.clock.now())
+    account = account_of(services, provider)
+    _standing(services, key, account)
     object_id = registries.ensure_registry_credential(key.object_name, pull.username, pull.password)
     if not object_id:
         raise ProviderUnavailableError(f"{provider.name} answered without an id for credential {key.object_name}")
-    previous, written = _persist(lambda: _touch_once(services, key, object_id))
+    previous, written = _persist(lambda: _touch_once(services, key, object_id, account))
     if previous.provider_id != object_id:
         reason = "first use" if previous.provider_id is None else "made again: the object was not there any more"
         audit(services, DetailType.CREDENTIAL_CREATED, written, reason)
@@ -93,7 +101,7 @@ def forget_credential(services: Services, provider: Provider, key: CredentialKey
     services.telemetry.info("credential id forgotten", credential_key=str(key), provider=provider.name)
 
 
-def _record_once(services: Services, base: CredentialKey, pull: PullCredential) -> Credential:
+def _record_once(services: Services, base: CredentialKey, pull: PullCredential, account: str) -> Credential:
     now = services.clock.now()
     latest = services.credentials.latest(base.provider, base.account, base.fingerprint)
     expires_at = min(filter(None, (pull.expires_at, latest.expires_at if latest else None)), default=None)
@@ -101,8 +109,8 @@ def _record_once(services: Services, base: CredentialKey, pull: PullCredential) 
         raise CredentialExpiredError(
             f"the password in Secret {pull.source} for {pull.registry} expired at {expires_at:%Y-%m-%dT%H:%M:%SZ}"
         )
-    if latest is not None and lendable(latest):
-        used = _used(latest, now, source=pull.source, expires_at=expires_at)
+    if latest is not None and lendable(services, latest, account):
+        used = _used(latest, now, pull).model_copy(update={"expires_at": expires_at})
         told = used == latest.model_copy(update={"last_used_at": used.last_used_at})
         return latest if told else services.credentials.save(latest, used)
     generation = latest.key.generation + 1 if latest is not None else 1
@@ -111,7 +119,9 @@ def _record_once(services: Services, base: CredentialKey, pull: PullCredential) 
             key=base.model_copy(update={"generation": generation}),
             registry=pull.registry,
             username_hint=masked(pull.username),
+            lent_to=account,
             sources=(pull.source,),
+            clusters=_clusters(pull),
             created_at=now,
             last_used_at=now,
             expires_at=expires_at,
@@ -119,24 +129,29 @@ def _record_once(services: Services, base: CredentialKey, pull: PullCredential) 
     )
 
 
-def _touch_once(services: Services, key: CredentialKey, object_id: str) -> tuple[Credential, Credential]:
-    """Touch the row and note the object's id; returns the row as read and as written."""
-    now = services.clock.now()
-    row = _standing(services, key, now)
-    return row, services.credentials.save(row, _used(row, now).model_copy(update={"provider_id": object_id}))
+def _touch_once(services: Services, key: CredentialKey, object_id: str, account: str) -> tuple[Credential, Credential]:
+    """Touch the row and note the object's id and account; returns the row as read and as written."""
+    row = _standing(services, key, account)
+    seen = {"provider_id": object_id, "lent_to": account}
+    return row, services.credentials.save(row, _used(row, services.clock.now()).model_copy(update=seen))
 
 
-def _standing(services: Services, key: CredentialKey, now: datetime) -> Credential:
+def _standing(services: Services, key: CredentialKey, account: str) -> Credential:
     """The row while it may be used; a row past its expiry is told like one that is being retired."""
     row = services.credentials.get(key)
-    if row is None or not lendable(row) or (row.expires_at is not None and row.expires_at <= now):
+    expired = row is not None and row.expires_at is not None and row.expires_at <= services.clock.now()
+    if row is None or expired or not lendable(services, row, account):
         raise CredentialMovedError(f"credential {key.object_name} may not be used any more")
     return row
 
 
-def _used(row: Credential, now: datetime, *, source: str = "", expires_at: datetime | None = None) -> Credential:
+def _used(row: Credential, now: datetime, pull: PullCredential | None = None) -> Credential:
     """The row after a use: Active whatever it was, touched, with the source that yielded it."""
-    sources = row.sources if not source or source in row.sources else (*row.sources, source)[-MAX_SOURCES:]
+    sources, clusters = row.sources, row.clusters
+    if pull is not None and pull.source not in sources:
+        sources = (*sources, pull.source)[-MAX_SOURCES:]
+    if pull is not None:
+        clusters = {**clusters, **_clusters(pull)}
     return row.model_copy(
         update={
             "state": CredentialState.ACTIVE,
@@ -145,10 +160,14 @@ def _used(row: Credential, now: datetime, *, source: str = "", expires_at: datet
             "revocation_announced_at": None,
             "revocation_acknowledged_at": None,
             "sources": sources,
-            "expires_at": expires_at or row.expires_at,
+            "clusters": clusters,
             "note": "",
         }
     )
+
+
+def _clusters(pull: PullCredential) -> dict[str, str]:
+    return {pull.source.partition("/")[0]: pull.cluster_uid} if pull.cluster_uid else {}
 
 
 def _persist(write: Callable[[], WrittenT]) -> WrittenT:

@@ -137,7 +137,7 @@ def prepare(services: Services, claim: Claim) -> Preparation:
             claim.namespace, claim.pod_name, claim.claim_id, provider.capabilities.max_name_length
         ),
         pull=pull,
-        credential_key=None if pull is None else _recorded(services, provider, pod, pull),
+        credential_key=None if pull is None else _recorded(services, provider, pod, pull, claim),
         account=account,
     )
 
@@ -210,9 +210,10 @@ def _pull(services: Services, api: KubernetesApi, provider: Provider, pod: Pod, 
     return lookup.credential
 
 
-def _recorded(services: Services, provider: Provider, pod: Pod, pull: PullCredential) -> CredentialKey:
+def _recorded(services: Services, provider: Provider, pod: Pod, pull: PullCredential, claim: Claim) -> CredentialKey:
     try:
-        return record_credential(services, provider, pull)
+        pinned = pull.model_copy(update={"cluster_uid": claim.cluster_uid})
+        return record_credential(services, provider, pinned)
     except CredentialExpiredError as error:
         raise NotReadyError("CredentialExpired", str(error), pod=pod, retry_in=RECHECK) from None
     except ProviderError as error:

@@ -6,17 +6,22 @@ from collections.abc import Iterable, Sequence
 
 from nebula.domain.credential import Credential, CredentialState
 from nebula.providers.base import RegistryObject
-from nebula.workflows.lend import UNKNOWN_ACCOUNT
 
 #: What every name that we give begins with (``CredentialKey.object_name``).
 NAME_PREFIX = "nebula-"
 
 
 class Listing:
-    """One listing of one provider's account, beside the provider's rows."""
+    """One listing of one provider's account, beside the provider's rows.
 
-    def __init__(self, objects: Iterable[RegistryObject], rows: Sequence[Credential], account: str) -> None:
+    ``account`` is the account as keys of the ledger name it, ``lender`` as rows note it in ``lent_to``.
+    """
+
+    def __init__(
+        self, objects: Iterable[RegistryObject], rows: Sequence[Credential], *, account: str, lender: str
+    ) -> None:
         self.account = account
+        self.lender = lender
         self._rows = {row.key.object_name: row for row in rows if row.key.account == account}
         self._objects: dict[str, list[str]] = {}
         for found in objects:
@@ -43,13 +48,13 @@ class Listing:
     def proves_absence(self, row: Credential) -> bool:
         """Whether a row's object that is not listed is really gone.
 
-        A changed key shows another account, where nothing of ours is listed either. So absence counts
-        where the account is known to be the row's, where an earlier listing of this retirement showed the
-        object, where none was ever made, or where an object made before the row's last use is still seen.
+        A changed key may show another account, where nothing of ours is listed either. So absence counts
+        for what was lent with this key, and where something is seen that was lent with the same former one.
         """
         if self.has(row):
             return False
-        if self.account != UNKNOWN_ACCOUNT or row.listed_at is not None or row.provider_id is None:
+        if row.lent_to in ("", self.lender):
             return True
-        witnesses = (other for name, other in self._rows.items() if name in self._objects)
-        return any(other.created_at <= row.last_used_at for other in witnesses)
+        return any(
+            other.lent_to == row.lent_to and other.provider_id in self.ids(other) for other in self._rows.values()
+        )

@@ -44,6 +44,11 @@ class Outcomes(list[Outcome]):
         """Leave the row as it is, with the reason; told again only when the reason changes."""
         self._leave(row, row.model_copy(update={"note": reason}), kind)
 
+    def unproved(self, row: Credential, reason: str) -> None:
+        """Keep a row whose object is not seen, though nobody can tell whether it is gone: a person may."""
+        since = row.unseen_since or self._services.clock.now()
+        self._leave(row, row.model_copy(update={"note": reason, "unseen_since": since}), Kind.FAILED)
+
     def give_back(
         self, row: Credential, reason: str, remaining_id: str | None = None, *, kind: Kind = Kind.DEFERRED
     ) -> None:
@@ -51,7 +56,7 @@ class Outcomes(list[Outcome]):
         changes = {
             "state": CredentialState.SUPERSEDED,
             "retiring_at": None,
-            "listed_at": None,
+            "unseen_since": None,
             "provider_id": remaining_id or row.provider_id,
             "note": reason,
         }

@@ -17,7 +17,8 @@ from nebula.providers.errors import (
     RateLimitedError,
 )
 from nebula.stores.credentials import CredentialConflictError
-from nebula.workflows.lend import account_of
+from nebula.workflows.accounts import account_of
+from nebula.workflows.lend import key_account
 from nebula.workflows.retire_listing import Listing
 from nebula.workflows.retire_outcome import Kind, Outcomes
 from nebula.workflows.services import Services
@@ -54,7 +55,7 @@ class ProviderRun:
             provider = self._services.providers.get(self.name)
             if not isinstance(provider, RegistryCredentials):
                 return
-            listing = self._list(provider, account_of(provider))
+            listing = self._list(provider, key_account(provider), account_of(self._services, provider))
         except ProviderError as error:
             for row in due:
                 self._fail(row, error)
@@ -62,10 +63,10 @@ class ProviderRun:
         self.unrecorded = listing.unrecorded()
         taken = [self._retire(provider, listing, row, stop_at) for row in due]
         self._delete_resurrected(provider, listing)
-        self._confirm(provider, listing.account, [row for row in taken if row is not None])
+        self._confirm(provider, listing, [row for row in taken if row is not None])
 
-    def _list(self, registries: RegistryCredentials, account: str) -> Listing:
-        return Listing(registries.list_registry_credentials(), self._rows, account)
+    def _list(self, registries: RegistryCredentials, account: str, lender: str) -> Listing:
+        return Listing(registries.list_registry_credentials(), self._rows, account=account, lender=lender)
 
     def _due(self) -> list[Credential]:
         """Rows that time allows to retire: what was never put off first, oldest first.
@@ -132,15 +133,13 @@ class ProviderRun:
             self.outcomes.note(row, Kind.DEFERRED, "the limit of one run is reached")
             return None
         self._deletions += 1
-        return self._taken(row, now, listed=listing.has(row))
+        return self._taken(row, now, listing)
 
-    def _taken(self, row: Credential, now: datetime, *, listed: bool) -> Credential | None:
+    def _taken(self, row: Credential, now: datetime, listing: Listing) -> Credential | None:
         """Write ``Retiring`` on the condition that nobody used the row; look at the claims once more after."""
-        changes = {
-            "state": CredentialState.RETIRING,
-            "retiring_at": now,
-            "listed_at": now if listed else row.listed_at,
-        }
+        changes: dict[str, object] = {"state": CredentialState.RETIRING, "retiring_at": now}
+        if listing.has(row):
+            changes |= {"lent_to": listing.lender, "unseen_since": None}
         try:
             taken = self._services.credentials.save(row, row.model_copy(update=changes))
         except CredentialConflictError:
@@ -159,12 +158,12 @@ class ProviderRun:
             self.outcomes.defer(row, LIVE)
         return True
 
-    def _confirm(self, registries: RegistryCredentials, account: str, taken: list[Credential]) -> None:
+    def _confirm(self, registries: RegistryCredentials, before: Listing, taken: list[Credential]) -> None:
         """List again; what is proved gone is ``Retired``, the rest stays ``Retiring`` for the next run."""
         if not taken:
             return
         try:
-            listing = self._list(registries, account)
+            listing = self._list(registries, before.account, before.lender)
         except ProviderError as error:
             for row in taken:
                 self._fail(row, error)
@@ -175,7 +174,7 @@ class ProviderRun:
             elif listing.has(row):
                 self.outcomes.defer(row, f"{self.name} still lists it")
             else:
-                self.outcomes.defer(row, UNPROVED, kind=Kind.FAILED)
+                self.outcomes.unproved(row, UNPROVED)
 
     def _delete_resurrected(self, registries: RegistryCredentials, listing: Listing) -> None:
         """Delete objects that came back under a retired row: no Pod is ever given one of those."""

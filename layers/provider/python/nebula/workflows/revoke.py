@@ -73,7 +73,7 @@ def publish_acknowledgement(services: Services, row: Credential) -> None:
 
 def acknowledgeable(row: Credential) -> bool:
     """Whether a row waits for a person's word."""
-    unproved = row.state is CredentialState.RETIRING and row.listed_at is None
+    unproved = row.state is CredentialState.RETIRING and row.unseen_since is not None
     return unproved or (row.superseded_at is not None and row.revocation_acknowledged_at is None)
 
 

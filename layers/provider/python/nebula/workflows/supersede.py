@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from nebula.credentials.sources import Yield, reconcile
 from nebula.domain.credential import Credential, CredentialState
 from nebula.events.details import DetailType
-from nebula.kubernetes.api import ClusterUnavailableError, KubernetesError
+from nebula.kubernetes.api import ClusterUnavailableError, ForbiddenError, KubernetesError
 from nebula.kubernetes.pull_secrets import fingerprints_in
 from nebula.stores.credentials import CredentialConflictError
 from nebula.workflows.credential_audit import audit
@@ -26,16 +26,36 @@ class _Secrets:
 
     services: Services
     known: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    uids: dict[str, str] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
 
-    def answer(self, source: str, fingerprint: str) -> Yield:
-        """Whether a source yields a fingerprint now."""
+    def answer(self, source: str, row: Credential) -> Yield:
+        """Whether a source yields a row's password now; unknown where another cluster answers under the name."""
         if source not in self.known:
             self.known[source] = self._read(source)
         found = self.known[source]
-        if found is None:
+        if found is None or not self._is_home_of(row, source.partition("/")[0]):
             return Yield.UNKNOWN
-        return Yield.YES if fingerprint in found else Yield.NO
+        return Yield.YES if row.key.fingerprint in found else Yield.NO
+
+    def _is_home_of(self, row: Credential, cluster: str) -> bool:
+        wanted = row.clusters.get(cluster, "")
+        if not wanted or cluster in self.silent:
+            return not wanted
+        if cluster not in self.uids:
+            self.uids[cluster] = self._uid(cluster)
+        return self.uids[cluster] in ("", wanted)
+
+    def _uid(self, cluster: str) -> str:
+        """A cluster's identity; empty where our role may not read it and nothing can be compared."""
+        try:
+            return self.services.clusters.get(cluster).cluster_uid()
+        except ForbiddenError:
+            return ""
+        except KubernetesError as error:
+            self.services.telemetry.warning("cluster unknown", cluster=cluster, error=type(error).__name__)
+            self.silent.add(cluster)
+            return "unknown"
 
     def _read(self, source: str) -> frozenset[str] | None:
         """The fingerprints in a Secret, none when it is gone, None when nobody can tell."""
@@ -87,7 +107,7 @@ def _window(services: Services, rows: Sequence[Credential], limit: int) -> froze
 def _refreshed(services: Services, row: Credential, secrets: _Secrets, wanted: frozenset[str]) -> Credential:
     if row.state not in _KEPT:
         return row
-    answers = {source: secrets.answer(source, row.key.fingerprint) for source in row.sources if source in wanted}
+    answers = {source: secrets.answer(source, row) for source in row.sources if source in wanted}
     after = reconcile(row, answers, services.clock.now())
     if after is row:
         return row
