@@ -1,4 +1,4 @@
-"""A second worker, all of whose work happens between two outside calls of the first, and another machine's clock."""
+"""A second worker whose work happens between two calls of the first, another machine's clock, an index that lags."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from nebula.clock import Clock
+from nebula.domain.claim import Claim
+from nebula.stores.memory_claims import MemoryClaimStore
 
 from tests.support.tripwire import Tripwire
 
@@ -22,6 +24,26 @@ class NeverBack:
     def now(self) -> datetime:
         self._latest = max(self._latest, self._clock.now())
         return self._latest
+
+
+class LaggingIndex(MemoryClaimStore):
+    """Claims whose credential index shows what was written in this very instant only later, while ``lags``."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+        self._written: dict[tuple[str, str], datetime] = {}
+        self.lags = False
+
+    def find_by_credential(self, credential_key: str) -> list[Claim]:
+        found = super().find_by_credential(credential_key)
+        now = self._clock.now()
+        return [one for one in found if not self.lags or self._written[one.claim_id, credential_key] < now]
+
+    def _put(self, claim: Claim) -> None:
+        super()._put(claim)
+        if claim.credential_key is not None:
+            self._written.setdefault((claim.claim_id, claim.credential_key), self._clock.now())
 
 
 class Interleaver(Tripwire):
