@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,11 +59,16 @@ class Timeline:
             self.say(name, word, text, tone)
 
     def _claim(self, name: str, claim: Claim, instances: frozenset[str]) -> None:
+        tried: list[str] = []
         for attempt in claim.attempts:
+            self._placed(name, attempt.candidate, tried)
             self._attempt(name, attempt, instances)
-        if claim.phase in {Phase.PLACED, Phase.PROVISIONING} and claim.candidate is not None:
-            self._placed(name, claim, claim.candidate)
-        elif claim.phase is Phase.PENDING:
+            tried.append(attempt.candidate.key)
+        if claim.candidate is not None:
+            self._placed(name, claim.candidate, tried)
+            for line in claim.decision:
+                self._once(name, f"{claim.candidate.key} {line}", "", f"not {line}", "quiet")
+        if claim.phase is Phase.PENDING:
             self._once(name, f"deferred {claim.message}", "waits", claim.message, "bad")
         elif claim.phase is Phase.TERMINATING:
             why = str(claim.termination_reason)
@@ -71,15 +76,14 @@ class Timeline:
         elif claim.phase is Phase.TERMINATED:
             self._once(name, "terminated", "closed", "every attempt is confirmed gone; the claim holds nothing", "good")
 
-    def _placed(self, name: str, claim: Claim, candidate: Candidate) -> None:
+    def _placed(self, name: str, candidate: Candidate, tried: Sequence[str]) -> None:
+        """A choice, also one that a look came too late to see standing: the attempts remember it."""
         where = _where(candidate)
-        if any(attempt.candidate.key != candidate.key for attempt in claim.attempts):
+        if any(key != candidate.key for key in tried):
             self._once(name, f"failover {candidate.key}", "failover", f"behind the gate, to {where}", "bad")
         kinds = f", {candidate.instance_types[0]}" if candidate.instance_types else ""
         price = f"${candidate.price.total:.4f}/h ({candidate.price.source})"
         self._once(name, f"placed {candidate.key}", "placed", f"{where}{kinds}, {price}")
-        for line in claim.decision:
-            self._once(name, f"{candidate.key} {line}", "", f"not {line}", "quiet")
 
     def _attempt(self, name: str, attempt: Attempt, instances: frozenset[str]) -> None:
         where = _where(attempt.candidate)

@@ -92,6 +92,16 @@ def test_a_refusal_and_the_failover_after_it_are_shown() -> None:
     assert "p failover behind the gate, to runpod EU OnDemand" in lines
 
 
+def test_a_failover_that_no_look_saw_standing_is_shown_all_the_same() -> None:
+    attempts = (
+        _attempt(1, "US", outcome=AttemptOutcome.REFUSED, detail="no instances available"),
+        _attempt(2, "EU", outcome=AttemptOutcome.CREATED, instance_id="i2"),
+    )
+    lines = _lines(_view(_claim(Phase.RELEASED, attempts=attempts, region="EU"), _pod(gated=False), "i2"))
+    words = [line.split()[1] for line in lines]
+    assert words == ["placed", "creating", "refused", "failover", "placed", "creating", "created"]
+
+
 def test_an_endpoint_is_shown_only_where_the_pod_has_one() -> None:
     annotations = {"nebula.inftyai.com/instance-id": "i1", "nebula.inftyai.com/price-per-hour": "3.29"}
     closed = _lines(_view(None, _pod(gated=False, annotations=annotations)))
