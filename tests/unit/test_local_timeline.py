@@ -119,7 +119,8 @@ def test_the_end_is_shown_when_it_is_confirmed() -> None:
         _view(_claim(Phase.TERMINATING, attempts=(made,), **ending), _pod(gated=False, phase="Running"), "i1"),
         _view(_claim(Phase.TERMINATED, attempts=(gone,), **ending), None),
     )
-    assert lines[1:] == [
+    assert [line.split()[1] for line in lines[:2]] == ["placed", "creating"]
+    assert lines[2:] == [
         "p created instance i1 exists",
         "p Running ready",
         "p reclaiming PodDeleted: the instance is given back",
