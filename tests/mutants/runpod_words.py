@@ -65,10 +65,24 @@ MUTANTS: tuple[Mutant, ...] = (
     _m(
         "texts keep what was sent",
         "providers/redaction.py",
-        'text = text.replace(part, "***")',
+        "text = _without_beginnings(text.replace(form, _HIDDEN), form)",
         "pass",
         f"{_ERRORS}::test_texts_are_cut_and_free_of_what_was_sent",
         f"{_PROVISION}::test_no_secret_of_the_pod_is_in_the_error",
+    ),
+    _m(
+        "a secret is known in one spelling only",
+        "providers/redaction.py",
+        "        yield json.dumps(part)[1:-1]\n",
+        "",
+        "unit/test_redaction.py::test_no_spelling_of_a_secret_comes_back",
+    ),
+    _m(
+        "the pull credential may be quoted",
+        f"{_P}/provider.py",
+        "(*request.workload.env.values(), *request.secrets)",
+        "tuple(request.workload.env.values())",
+        "unit/test_redaction.py::test_a_registry_password_that_runpod_quotes_reaches_neither_pod_nor_ledger_nor_log",
     ),
     _m(
         "disk is left out when not asked for",

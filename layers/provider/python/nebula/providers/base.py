@@ -54,8 +54,8 @@ class ProvisionRequest(Model):
     """Everything one ``provision`` call needs.
 
     ``name`` is within ``max_name_length``. ``registry_credential_id`` is the provider's id of the
-    credential that pulls the image, None for an anonymous pull. ``max_price_per_hour`` skips dearer
-    instance types.
+    credential that pulls the image, None for an anonymous pull. ``secrets`` are what a provider might
+    quote besides the workload's env (that credential's user and password): never sent, never shown.
     """
 
     mark: Mark
@@ -63,6 +63,7 @@ class ProvisionRequest(Model):
     candidate: Candidate
     workload: Workload
     registry_credential_id: str | None = None
+    secrets: tuple[SecretStr, ...] = ()
 
 
 @runtime_checkable

@@ -1,24 +1,58 @@
-"""Keeps secrets out of texts that come back from a provider: it may quote what we sent."""
+"""Keeps secrets out of texts that come back from a provider: it may quote what we sent, in any dress."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import html
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote, quote_plus
 
 from pydantic import SecretStr
 
 MAX_TEXT = 512
 _SHORTEST = 4
+#: A provider may cut what it quotes: this many first characters of a secret are enough to know it by.
+_BEGINNING = 8
+_HIDDEN = "***"
 
 
 def redact(text: str, secrets: Iterable[SecretStr] = (), *, limit: int = MAX_TEXT) -> str:
     """The text on one line, without the secrets, cut to ``limit`` characters.
 
-    Secrets are taken out before the cut, longest first, so that no half of one remains. Values of
-    fewer than four characters are left: taking out every ``1`` would leave no text.
+    A secret is known as it is, line by line, and as JSON, a Python or URL or HTML text or base64 would
+    spell it; also by its beginning, where the rest was cut off. Secrets are taken out before the cut,
+    longest first, so that no half of one remains. Values of fewer than four characters are left:
+    taking out every ``1`` would leave no text.
     """
-    for value in sorted({secret.get_secret_value() for secret in secrets}, key=len, reverse=True):
-        for part in (value, *value.splitlines()):
-            if len(part) >= _SHORTEST:
-                text = text.replace(part, "***")
+    forms = {form for secret in secrets for form in _spellings(secret.get_secret_value()) if len(form) >= _SHORTEST}
+    for form in sorted(forms, key=len, reverse=True):
+        text = _without_beginnings(text.replace(form, _HIDDEN), form)
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _spellings(value: str) -> Iterator[str]:
+    for part in dict.fromkeys((value, *value.splitlines())):
+        yield part
+        yield json.dumps(part)[1:-1]
+        yield json.dumps(part, ensure_ascii=False)[1:-1]
+        yield repr(part)[1:-1]
+        yield quote(part, safe="")
+        yield quote_plus(part)
+        yield html.escape(part)
+        yield b64encode(part.encode("utf-8", "surrogatepass")).decode("ascii").rstrip("=")
+
+
+def _without_beginnings(text: str, form: str) -> str:
+    """Take out every run that begins as the secret does, as far as the two agree."""
+    if len(form) <= _BEGINNING:
+        return text
+    pieces, start = [], 0
+    while (at := text.find(form[:_BEGINNING], start)) >= 0:
+        end = at + _BEGINNING
+        while end < len(text) and end - at < len(form) and text[end] == form[end - at]:
+            end += 1
+        pieces += [text[start:at], _HIDDEN]
+        start = end
+    return "".join([*pieces, text[start:]])

@@ -90,6 +90,7 @@ def _create(services: Services, claim: Claim, prepared: Preparation) -> Claim:
         candidate=claim.attempts[-1].candidate,
         workload=prepared.workload,
         registry_credential_id=credential_id,
+        secrets=() if prepared.pull is None else (prepared.pull.username, prepared.pull.password),
     )
     provider = prepared.provider
     try:

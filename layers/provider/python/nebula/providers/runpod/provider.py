@@ -172,7 +172,8 @@ class RunPodProvider:
     def _create(self, request: ProvisionRequest, instance_type: str, seconds: float) -> Instance:
         body = translate.body_for(request, instance_type, self._catalog.flavor, default_disk_gb=self._default_disk_gb)
         try:
-            pod = self._client.create_pod(body, secrets=tuple(request.workload.env.values()), seconds=seconds)
+            secrets = (*request.workload.env.values(), *request.secrets)
+            pod = self._client.create_pod(body, secrets=secrets, seconds=seconds)
         except UndecidedForbiddenError as error:
             pool = f"{instance_type}/{translate.cloud_of(request.candidate.parameters)}"
             if self._refusals.another(pool, self._clock.now()):
