@@ -85,6 +85,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "unit/test_redaction.py::test_a_registry_password_that_runpod_quotes_reaches_neither_pod_nor_ledger_nor_log",
     ),
     _m(
+        "types refused before the one that came are forgotten",
+        f"{_P}/provider.py",
+        'update={"refused_types": refused}',
+        'update={"refused_types": ()}',
+        "property/test_runpod_end_to_end.py::test_a_type_refused_before_the_one_that_came_is_kept_in_the_attempt",
+    ),
+    _m(
         "disk is left out when not asked for",
         f"{_P}/translate.py",
         '        "disk": default_disk_gb if shape.disk_gb is None else max(1, shape.disk_gb),\n',

@@ -14,7 +14,8 @@ from pydantic import SecretStr
 
 from local.runpod import Simulator
 from local.runpod.adapter import BASE_URL, client_session
-from local.runpod.faults import Chaos
+from local.runpod.faults import Chaos, Failure
+from tests.support.runpod import NO_CAPACITY
 from tests.support.world import CLUSTER, INSTALLATION, World, pool_object, running
 
 KEY = "rpa_test-key"
@@ -93,3 +94,17 @@ def test_a_fifth_of_all_calls_failing_ends_in_one_pod_each_and_then_in_none(seed
     assert _alive(simulator) == []
     assert list(world.claims.live(CLUSTER)) == []
     assert world.committed() == 0
+
+
+def test_a_type_refused_before_the_one_that_came_is_kept_in_the_attempt() -> None:
+    world, simulator = _world()
+    simulator.fail(Failure(400, NO_CAPACITY, method="POST", path="/v2/pods"))
+    world.create_pod()
+    world.pump()
+    claim = world.claim()
+    assert claim.phase is Phase.RELEASED
+    first, came = claim.attempts[-1].candidate.instance_types[:2]
+    assert claim.observation.instance_type == came
+    (line,) = claim.attempts[-1].failures
+    assert line.startswith(f"{first}: ")
+    assert "no longer any instances" in line

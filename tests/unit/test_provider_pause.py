@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from nebula.domain.claim import Phase
+from nebula.placement.blocklist import LONGEST_PAUSE
 from nebula.providers.errors import RateLimitedError
 from nebula.providers.simulated import Call
 
@@ -24,3 +25,16 @@ def test_one_pods_throttle_keeps_every_other_pod_from_asking() -> None:
     world.run(3)
     assert {world.claim(name).phase for name in ("a", "b", "c")} == {Phase.RELEASED}
     assert world.simulated.script.counts[Call.PROVISION] == 4
+
+
+def test_a_retry_after_of_a_day_is_believed_no_longer_than_the_providers_pause() -> None:
+    world = World()
+    world.create_pod("a")
+    throttle = RateLimitedError("come back tomorrow", retry_after=timedelta(days=1))
+    world.simulated.script.fail(Call.PROVISION, throttle)
+    world.pump()
+    claim = world.claim("a")
+    assert claim.phase is Phase.PLACED
+    assert claim.next_action_at == world.clock.now() + LONGEST_PAUSE
+    world.run(17)
+    assert world.claim("a").phase is Phase.RELEASED

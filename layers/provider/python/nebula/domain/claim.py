@@ -149,7 +149,6 @@ class Claim(StoredModel):
     observation: Observation = Observation()
     released_at: AwareDatetime | None = None
     termination_reason: TerminationReason | None = None
-    pod_gone: bool = False
     decision: tuple[str, ...] = Field(default=(), description="one line per candidate not taken")
 
     @property

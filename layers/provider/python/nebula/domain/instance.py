@@ -39,7 +39,8 @@ class Instance(StoredModel):
 
     ``mark`` is None for a foreign instance. ``cost_per_hour`` is USD per hour as billed now (0 when
     stopped). ``endpoint`` is set only for a published port. ``exit_code`` is None where the provider
-    does not report one. ``preempted`` is True only when the provider says so.
+    does not report one. ``preempted`` is True only when the provider says so. ``refused_types`` has
+    one line per instance type that the create was refused before this one; only ``provision`` sets it.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Instance(StoredModel):
     created_at: AwareDatetime | None = None
     started_at: AwareDatetime | None = None
     message: str = ""
+    refused_types: tuple[str, ...] = ()
 
 
 class InstanceListing(StoredModel):

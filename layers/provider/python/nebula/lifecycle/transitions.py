@@ -110,6 +110,7 @@ def created(claim: Claim, instance: Instance, now: datetime, *, keep_lease: bool
             outcome=AttemptOutcome.CREATED,
             instance_id=instance.id,
             scope=instance.scope,
+            failures=instance.refused_types,
             lease_until=until,
             absent_since=None,
         ),

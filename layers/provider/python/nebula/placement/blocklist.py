@@ -81,11 +81,6 @@ def block_for(error: ProviderError, candidate: Candidate, pool: NodePool | None,
     return None
 
 
-def exclusion_for(error: ProviderError, candidate: Candidate) -> str | None:
-    """The candidate key that this claim alone must avoid after the error, None when there is none."""
-    return candidate.key if error.blocks is BlockScope.CLAIM else None
-
-
 def matches(block: Block, candidate: Candidate) -> bool:
     """Whether a block stands in a candidate's way; expiry is the caller's (``BlockStore.active``)."""
     return (

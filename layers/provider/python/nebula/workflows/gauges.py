@@ -99,7 +99,7 @@ def spend_over_budget(pools: Iterable[Object], claims: Iterable[Claim]) -> Decim
 def _waiting(pod: Pod, now: datetime) -> float:
     """Seconds that a Pod has waited for us alone."""
     ours = pod.gated and not pod.foreign_gates and pod.deletion_timestamp is None
-    return (now - pod.created_at).total_seconds() if ours and pod.created_at is not None else 0.0
+    return max((now - pod.created_at).total_seconds(), 0.0) if ours and pod.created_at is not None else 0.0
 
 
 def _overdue(claim: Claim, now: datetime) -> bool:

@@ -155,7 +155,7 @@ def _lost_lease(
     """
     current = services.claims.get(claim.claim_id) if current is None else current
     if current is None or current.attempt is None:
-        provider.terminate(instance.id)
+        _give_back(services, claim, provider, instance)
         return claim
     same_attempt = current.attempt.number == claim.attempts[-1].number
     if same_attempt and current.attempt.instance_id == instance.id and not current.attempt.confirmed_gone:
@@ -177,11 +177,19 @@ def _lost_lease(
                 ),
             )
             return reclaim(services, services.claims.save(current, noted))
+    _give_back(services, claim, provider, instance)
+    return current
+
+
+def _give_back(services: Services, claim: Claim, provider: Provider, instance: Instance) -> None:
+    """End an instance that the ledger has no use for; where that fails now, the sweep finds it by its mark."""
     services.telemetry.error(
         "instance made after its lease was lost; terminating it", claim_id=claim.claim_id, instance_id=instance.id
     )
-    provider.terminate(instance.id)
-    return current
+    try:
+        provider.terminate(instance.id)
+    except ProviderError as error:
+        services.telemetry.warning("not terminated; left to the sweep", instance_id=instance.id, error=str(error))
 
 
 def _recover(services: Services, claim: Claim) -> Claim:

@@ -28,6 +28,7 @@ from nebula.providers.errors import (
     ProviderUnconfiguredError,
     RateLimitedError,
 )
+from nebula.stores.blocks import Block
 from nebula.workflows.announce import publish_claim
 from nebula.workflows.services import Services
 
@@ -44,9 +45,10 @@ def reject(services: Services, claim: Claim, error: ProviderError, pool: NodePoo
     message = f"{type(error).__name__.removesuffix('Error')} from {_provider(claim)}: {error}"
     if isinstance(error, ProviderUnavailableError):
         return services.claims.save(claim, outcome_unknown(claim, now, message=message))
-    _write_block(services, claim, error, pool)
+    block = _write_block(services, claim, error, pool)
     if isinstance(error, RateLimitedError):
-        return services.claims.save(claim, throttled(claim, now, until=now + error.retry_after, message=message))
+        until = block.expires_at if block is not None else now + REDRIVE_AFTER
+        return services.claims.save(claim, throttled(claim, now, until=until, message=message))
     if isinstance(error, ImagePullError | InvalidWorkloadError):
         return services.claims.save(
             claim,
@@ -133,15 +135,17 @@ def _rest(claim: Claim, now: datetime) -> datetime:
     return now + REDRIVE_AFTER if claim.rejections + 1 < MAX_CHAINED_REJECTIONS else now
 
 
-def _write_block(services: Services, claim: Claim, error: ProviderError, pool: NodePool | None) -> None:
+def _write_block(services: Services, claim: Claim, error: ProviderError, pool: NodePool | None) -> Block | None:
+    """Write what the error says about other Pods; returns what stands, None when it says nothing."""
     if claim.candidate is None:
-        return
+        return None
     block = block_for(error, claim.candidate, pool, services.clock.now())
     if block is not None:
-        services.blocks.put(block)
+        block = services.blocks.put(block)
         services.telemetry.warning(
             "blocked", provider=block.provider, block=block.key, reason=block.reason, until=block.expires_at.isoformat()
         )
+    return block
 
 
 def _provider(claim: Claim) -> str:

@@ -96,7 +96,7 @@ class RunPodProvider:
             return ends_at - self._monotonic()
 
         try:
-            instance = walk(
+            instance, refused = walk(
                 request.candidate.instance_types,
                 lambda instance_type: self._create(request, instance_type, left()),
                 lambda: left() >= LEAST_SECONDS,
@@ -106,7 +106,7 @@ class RunPodProvider:
                 self._registry.forget_id(request.registry_credential_id)
             raise
         self._refusals.clear()
-        return instance
+        return instance.model_copy(update={"refused_types": refused})
 
     def find(self, mark: Mark) -> Instance | None:
         """See ``Provider``. The mark alone decides, never the name."""

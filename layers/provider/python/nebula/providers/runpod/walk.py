@@ -19,8 +19,8 @@ _LAST_WORD = (NoCapacityError, QuotaExceededError, UnsupportedAcceleratorError, 
 T = TypeVar("T")
 
 
-def walk(types: Sequence[str], create: Callable[[str], T], has_time: Callable[[], bool]) -> T:
-    """Try each type in order while there is time; the first success.
+def walk(types: Sequence[str], create: Callable[[str], T], has_time: Callable[[], bool]) -> tuple[T, tuple[str, ...]]:
+    """Try each type in order while there is time; the first success, and a line per type refused before it.
 
     Errors that say nothing about another type (key, balance, throttle, image, unknown outcome) end the
     walk at once. When all are refused the error is one of the kind that frees soonest: capacity, then
@@ -33,7 +33,7 @@ def walk(types: Sequence[str], create: Callable[[str], T], has_time: Callable[[]
             lines += [f"{left}: not tried, no time left" for left in types[number:]]
             break
         try:
-            return create(instance_type)
+            return create(instance_type), tuple(lines)
         except ProviderError as error:
             lines.append(f"{instance_type}: {error}")
             if not isinstance(error, _NEXT_TYPE):
