@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from nebula.events.envelope import MalformedEventError
+
 from local import secrets
 from local.aws import client
 from local.deploy import deploy
@@ -54,10 +56,17 @@ def run(function: str, event_path: Path) -> int:
         finally:
             stack.stop()
     if outcome.error:
-        print(json.dumps({"error": outcome.error}))
+        print(json.dumps({"error": outcome.error, **_refusal(outcome)}))
         return 1
     print(json.dumps(outcome.result))
     return 0
+
+
+def _refusal(outcome: Outcome) -> dict[str, str]:
+    """What a malformed event lacks: that text names fields and never a value, unlike other errors'."""
+    if outcome.error != MalformedEventError.__name__:
+        return {}
+    return {"problem": outcome.trace.strip().splitlines()[-1].partition(": ")[2]}
 
 
 def _invoke(endpoints: Endpoints, function: str, event: Any) -> Outcome:

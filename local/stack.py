@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from local import run_files
 from local.deployment import ROOT, Endpoints
@@ -151,10 +151,17 @@ def _end(process: subprocess.Popen[bytes] | None, how: signal.Signals) -> None:
     process.wait()
 
 
+def _interrupted(_number: int, _frame: FrameType | None) -> None:
+    """End on TERM as on an interrupt: the children are in groups of their own and would live on."""
+    raise KeyboardInterrupt
+
+
 def main() -> int:
     """Run the stack on fixed ports until interrupted."""
     from local.sam_env import SERVER_OPTIONS, write_sam_environment
 
+    signal.signal(signal.SIGTERM, _interrupted)
+    print("starting AWS, RunPod, Kubernetes and the functions on this machine ...", flush=True)
     with Stack(run_files.DEFAULT_DIRECTORY, server_options=SERVER_OPTIONS) as stack:
         endpoints = stack.endpoints
         written = write_sam_environment(stack.worker.deployment, endpoints)
@@ -164,7 +171,7 @@ def main() -> int:
         print(f"functions   {stack.worker.lambda_url}  (aws lambda invoke --endpoint-url ...)")
         print(f"logs        {stack.log('worker')}")
         print(f"sam local invoke --docker-network host --env-vars {written.relative_to(ROOT)} ...")
-        print("interrupt to stop")
+        print("interrupt to stop", flush=True)
         try:
             return stack.wait()
         except KeyboardInterrupt:

@@ -9,7 +9,8 @@ from threading import Thread
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from local.kubernetes.server import DroppedError, Emulator, Response
+from local.in_process import DroppedError
+from local.kubernetes.server import Emulator, Response
 
 _MAX_BODY = 3 * 1024 * 1024
 

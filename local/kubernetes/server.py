@@ -33,10 +33,6 @@ class Response(NamedTuple):
     body: bytes | Iterator[bytes]
 
 
-class DroppedError(Exception):
-    """A fault cut the connection: the caller gets no answer."""
-
-
 Fault = Callable[[str, str], "Response | None"]
 
 

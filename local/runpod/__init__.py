@@ -4,7 +4,8 @@ Usable three ways: ``Simulator.handle`` without sockets, ``adapter.client_sessio
 and ``python -m local.runpod --port N`` over HTTP. It imports nothing of the product.
 """
 
+from local.in_process import DroppedError
 from local.runpod.simulator import Simulator
-from local.runpod.wire import DroppedError, Response
+from local.runpod.wire import Response
 
 __all__ = ["DroppedError", "Response", "Simulator"]

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from local.in_process import DroppedError
 from local.runpod.market import NO_CAPACITY
-from local.runpod.wire import DroppedError, ProblemError, Response, title_of
+from local.runpod.wire import ProblemError, Response, title_of
 
 CHAOS_KINDS = ("429", "500", "500_after", "drop_before", "drop_after", "capacity")
 

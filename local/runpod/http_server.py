@@ -9,8 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from local.in_process import DroppedError
 from local.runpod.simulator import Simulator
-from local.runpod.wire import DroppedError, ProblemError, Response
+from local.runpod.wire import ProblemError, Response
 
 _MAX_BODY = 1024 * 1024
 

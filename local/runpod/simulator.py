@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from threading import RLock
 from typing import ClassVar
 
+from local.in_process import DroppedError
 from local.runpod import control, schema
 from local.runpod.faults import Failure
 from local.runpod.routes import dispatch
 from local.runpod.state import KEPT_REQUESTS, Account, Recorded
-from local.runpod.wire import DroppedError, ProblemError, Response
+from local.runpod.wire import ProblemError, Response
 
 Observer = Callable[[Recorded], None]
 

@@ -8,10 +8,6 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 
-class DroppedError(Exception):
-    """The connection is cut without an answer; what was asked may have happened."""
-
-
 class Response(NamedTuple):
     """Status, headers and body of one answer."""
 

@@ -123,3 +123,5 @@ def test_a_pod_deleted_while_no_worker_runs_is_given_back_when_one_does(scene: S
         return claim is not None and claim.phase is Phase.TERMINATED
 
     wait_until(closed, "the claim is closed")
+    assert world.alive() == []
+    assert len(world.made()) == 1

@@ -15,9 +15,10 @@ from cluster.forwarder.books import PodBook
 from cluster.forwarder.meters import Meters
 from cluster.forwarder.service import PODS, Forwarder
 from cluster.forwarder.watcher import Pace, Watcher
+from local.in_process import DroppedError
 from local.kubernetes.adapter import SERVER, session
 from local.kubernetes.resources import PODS as POD_RESOURCE
-from local.kubernetes.server import DroppedError, Emulator, Response
+from local.kubernetes.server import Emulator, Response
 from tests.support.kubernetes_api import pod_object
 
 

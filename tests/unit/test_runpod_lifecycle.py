@@ -119,6 +119,8 @@ def test_a_refused_delete_of_what_is_gone_is_success(status: int) -> None:
     made = world.provider.provision(request())
     world.simulator.fail(Failure(409, "pod is already terminated", method="DELETE", after=True))
     world.provider.terminate(made.id)
+    assert world.count("DELETE") == 1
+    assert not world.account.alive()
 
 
 def test_a_refused_delete_of_what_lives_is_no_success() -> None:
