@@ -31,7 +31,6 @@ def full() -> Claim:
         observation=Observation(cost_per_hour=Decimal("2.2"), exit_code=137, running_since=NOW, message="x"),
         released_at=NOW,
         termination_reason=TerminationReason.PREEMPTED,
-        pod_gone=True,
         decision=("aws: unavailable",),
     )
 

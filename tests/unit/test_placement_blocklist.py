@@ -12,7 +12,6 @@ from nebula.placement.blocklist import (
     PROVIDER_BLOCK,
     UNSUPPORTED_BLOCK,
     block_for,
-    exclusion_for,
     matches,
 )
 from nebula.providers import errors
@@ -106,11 +105,6 @@ def test_a_throttle_pauses_the_provider_for_everyone(asked: timedelta, kept: tim
 )
 def test_what_says_nothing_of_other_pods_blocks_nothing(kind: type[errors.ProviderError]) -> None:
     assert block_for(kind("no"), candidate(), pool(), NOW) is None
-
-
-def test_only_a_refusal_of_the_request_excludes_this_claim() -> None:
-    assert exclusion_for(errors.RequestRefusedError("no"), candidate()) == candidate().key
-    assert exclusion_for(errors.NoCapacityError("no"), candidate()) is None
 
 
 def test_without_its_pool_the_default_time_holds() -> None:
