@@ -16,7 +16,9 @@ NUMBERED = {"A": 11, "B": 16, "C": 18, "D": 12, "E": 13, "F": 9, "G": 13, "I": 4
 IDS = [f"{letter}{n}" for letter, last in NUMBERED.items() for n in range(1, last + 1)]
 IDS += [f"H-{letter}" for letter in "abcdefghijklmnop"]
 #: Reports whose test is still being written; the row of such a report says ``open``.
-OPEN: frozenset[str] = frozenset(set(IDS) - {"X3"})
+OPEN: frozenset[str] = frozenset(
+    set(IDS) - {"D12", "D11", "D10", "D9", "D8", "D7", "D6", "D5", "D4", "D3", "D2", "D1", "X3"}
+)
 _ROW = re.compile(r"^\| (?P<id>[A-GIXY]\d+|H-[a-p]) \|")
 _NAME = re.compile(r"`(test_\w+)`")
 _THREAD = re.compile(r"^[\w.-]+/[\w.-]+#\d+$")
