@@ -66,7 +66,8 @@ class Attempt(StoredModel):
     ``failures`` holds one line per instance type that was tried and refused inside the call.
     ``scope`` is the provider's listing scope of the instance (an EC2 region), None while unknown.
     ``absent_since`` is when the first complete listing without it began, while *never made* or
-    *lost* is being proved. ``account`` tells whose account it was made in (``workflows.accounts``), ""
+    *lost* is being proved. ``strange`` is True while what has its id does not carry its mark.
+    ``account`` tells whose account it was made in (``workflows.accounts``), ""
     for one made by a release that did not note it.
     """
 
@@ -78,6 +79,7 @@ class Attempt(StoredModel):
     instance_id: str | None = None
     scope: str | None = None
     account: str = ""
+    strange: bool = False
     absent_since: AwareDatetime | None = None
     delete_accepted_at: AwareDatetime | None = None
     failures: tuple[str, ...] = ()
@@ -117,6 +119,7 @@ class Claim(StoredModel):
     way: the USD per hour that has to be freed. ``node_pool_revision`` is the NodePool's spec that the last
     decision was taken on.
     ``cluster_uid`` is the identity of the cluster in which the Pod was found, "" where it could not be read.
+    ``pod_absent_since`` is when the Pod was first not found while most Pods of its cluster had vanished at once.
     """
 
     claim_id: str
@@ -127,6 +130,7 @@ class Claim(StoredModel):
     pod_name: str
     pod_uid: str
     cluster_uid: str = ""
+    pod_absent_since: AwareDatetime | None = None
     node_pool: str
     shape: Shape
     created_at: AwareDatetime

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from nebula.domain.claim import Attempt, AttemptOutcome, Claim, Phase, TerminationReason
 from nebula.domain.instance import Instance, InstanceListing, InstanceState
 from nebula.lifecycle.deadlines import release_deadline_passed, reserve_deadline_passed, start_deadline_passed
-from nebula.lifecycle.observation import absence_counts, absence_proved, observed, sighting
+from nebula.lifecycle.observation import ABSENCE_GAP, absence_counts, absence_proved, is_strange, observed, sighting
 from nebula.lifecycle.transitions import back_to_pending, terminating, with_attempt, withdrawing
 from nebula.providers.base import Capabilities
 from nebula.providers.errors import NoCapacityError, ProviderError
@@ -37,26 +38,39 @@ class Assessment:
 
 
 def assess(
-    claim: Claim, listing: InstanceListing, capabilities: Capabilities, installation: str, now: datetime
+    claim: Claim,
+    listing: InstanceListing,
+    capabilities: Capabilities,
+    installation: str,
+    now: datetime,
+    *,
+    gap: timedelta = ABSENCE_GAP,
 ) -> Assessment:
-    """Judge one claim by one listing of its provider."""
+    """Judge one claim by one listing of its provider. ``gap`` is how far apart two absences must be to prove a loss."""
     if claim.phase in (Phase.PROVISIONED, Phase.RELEASING, Phase.RELEASED):
-        return _held(claim, listing, capabilities, installation, now)
+        return _held(claim, listing, capabilities, installation, now, gap)
     if claim.phase in (Phase.WITHDRAWING, Phase.TERMINATING):
         return _leaving(claim, listing, capabilities, installation, now)
     return Assessment(claim)
 
 
 def _held(
-    claim: Claim, listing: InstanceListing, capabilities: Capabilities, installation: str, now: datetime
+    claim: Claim,
+    listing: InstanceListing,
+    capabilities: Capabilities,
+    installation: str,
+    now: datetime,
+    gap: timedelta,
 ) -> Assessment:
     attempt = claim.attempts[-1]
     instance = sighting(attempt, listing, installation, claim.claim_id)
     if instance is None:
-        return _missing(claim, attempt, listing, capabilities, now)
+        if is_strange(attempt, listing, installation, claim.claim_id):
+            return Assessment(claim if attempt.strange else _noted(claim, strange=True, absent_since=None))
+        return _missing(claim, attempt, listing, capabilities, now, gap)
     observation = observed(claim.observation, instance, now)
-    if attempt.absent_since is not None:
-        claim = claim.model_copy(update={"attempts": with_attempt(claim, absent_since=None)})
+    if attempt.absent_since is not None or attempt.strange:
+        claim = _noted(claim, absent_since=None, strange=False)
     if observation != claim.observation:
         claim = claim.model_copy(update={"observation": observation, "updated_at": now})
     if claim.phase is Phase.RELEASED:
@@ -64,15 +78,25 @@ def _held(
     return _gated(claim, instance, capabilities, now)
 
 
+def _noted(claim: Claim, **changes: Any) -> Claim:
+    return claim.model_copy(update={"attempts": with_attempt(claim, **changes)})
+
+
 def _missing(
-    claim: Claim, attempt: Attempt, listing: InstanceListing, capabilities: Capabilities, now: datetime
+    claim: Claim,
+    attempt: Attempt,
+    listing: InstanceListing,
+    capabilities: Capabilities,
+    now: datetime,
+    gap: timedelta,
 ) -> Assessment:
+    """An absence is noted at first sight and believed after ``gap``; in doubt both are confirmed by a read."""
     if not absence_counts(attempt, listing, capabilities.visibility_delay):
         return Assessment(claim)
-    if not absence_proved(attempt, listing.began_at):
+    if not absence_proved(attempt, listing.began_at, gap):
         if attempt.absent_since is not None:
             return Assessment(claim)
-        return Assessment(claim.model_copy(update={"attempts": with_attempt(claim, absent_since=listing.began_at)}))
+        return Assessment(_noted(claim, absent_since=listing.began_at), confirm=gap > ABSENCE_GAP)
     message = f"instance {attempt.instance_id} is gone from {attempt.candidate.provider} without a delete of ours"
     if claim.phase is Phase.RELEASED:
         lost = terminating(claim, now, why=TerminationReason.INSTANCE_LOST, message=message)
@@ -132,7 +156,7 @@ def _leaving(
     attempts = tuple(
         attempt
         if attempt.confirmed_gone or attempt.candidate.provider != provider
-        else _confirmed(attempt, listing, sighting(attempt, listing, installation, claim.claim_id), capabilities)
+        else _ending(attempt, listing, capabilities, installation, claim.claim_id)
         for attempt in claim.attempts
     )
     if attempts == claim.attempts:
@@ -167,6 +191,15 @@ def pause_after(claim: Claim) -> timedelta:
     return min(FIRST_PAUSE * (1 << (bought - 2)), LONGEST_PAUSE)
 
 
+def _ending(
+    attempt: Attempt, listing: InstanceListing, capabilities: Capabilities, installation: str, claim_id: str
+) -> Attempt:
+    """An attempt that is being ended; what lost our mark meanwhile is not ours to end."""
+    if is_strange(attempt, listing, installation, claim_id):
+        return attempt if attempt.strange else attempt.model_copy(update={"strange": True})
+    return _confirmed(attempt, listing, sighting(attempt, listing, installation, claim_id), capabilities)
+
+
 def _confirmed(
     attempt: Attempt, listing: InstanceListing, instance: Instance | None, capabilities: Capabilities
 ) -> Attempt:
@@ -184,6 +217,7 @@ def _confirmed(
                 "instance_id": instance.id,
                 "scope": instance.scope,
                 "absent_since": None,
+                "strange": False,
             }
         )
     if not absence_counts(attempt, listing, capabilities.visibility_delay):

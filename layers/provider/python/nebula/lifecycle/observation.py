@@ -9,6 +9,10 @@ from nebula.domain.instance import Instance, InstanceListing, InstanceState, Mar
 
 #: Two listings that prove an absence must begin this far apart (design §7).
 ABSENCE_GAP = timedelta(seconds=10)
+#: Two looks that prove a *mass* vanishing must be this far apart. More than half of everything is gone far more
+#: often by a wrong answer (another endpoint, an API server restored from an old copy) than in truth, and
+#: this is longer than the alarm for unknown systems needs to ring (three minutes of five).
+BELIEVED_AFTER = timedelta(minutes=5)
 
 _ENDED = frozenset({InstanceState.EXITED, InstanceState.FAILED, InstanceState.TERMINATED})
 
@@ -39,17 +43,39 @@ def observed(before: Observation, instance: Instance, now: datetime) -> Observat
 
 
 def sighting(attempt: Attempt, listing: InstanceListing, installation: str, claim_id: str) -> Instance | None:
-    """The attempt's instance in a listing: by id, else by mark; a foreign mark never matches."""
-    if attempt.instance_id is not None:
-        return listing.by_id.get(attempt.instance_id)
-    return listing.by_mark.get(Mark(installation=installation, claim_id=claim_id, attempt=attempt.number))
+    """The attempt's instance in a listing: by its id *and* mark, by mark alone while it has no id.
+
+    An instance that ended needs no mark: there is nothing left of it to touch.
+    """
+    mark = Mark(installation=installation, claim_id=claim_id, attempt=attempt.number)
+    if attempt.instance_id is None:
+        return listing.by_mark.get(mark)
+    instance = listing.by_id.get(attempt.instance_id)
+    ours = instance is not None and (instance.mark == mark or instance.state is InstanceState.TERMINATED)
+    return instance if ours else None
+
+
+def is_strange(attempt: Attempt, listing: InstanceListing, installation: str, claim_id: str) -> bool:
+    """Whether the attempt's id is on an instance that carries another mark or none: it is not ours to touch.
+
+    A listing that is not complete may have left a mark out, so that a missing one says nothing there.
+    """
+    instance = listing.by_id.get(attempt.instance_id or "")
+    if instance is None or sighting(attempt, listing, installation, claim_id) is not None:
+        return False
+    return instance.mark is not None or listing.is_complete(attempt.scope)
 
 
 def absence_counts(attempt: Attempt, listing: InstanceListing, visibility_delay: timedelta) -> bool:
-    """Whether missing from this listing says anything: complete, and begun late enough to have shown it."""
+    """Whether missing from this listing says anything: complete, and begun late enough to have shown it.
+
+    What is listed under the attempt's id is not absent, whatever its mark says.
+    """
+    if attempt.instance_id in listing.by_id:
+        return False
     return listing.is_complete(attempt.scope) and listing.began_at >= attempt.lease_until + visibility_delay
 
 
-def absence_proved(attempt: Attempt, began_at: datetime) -> bool:
+def absence_proved(attempt: Attempt, began_at: datetime, gap: timedelta = ABSENCE_GAP) -> bool:
     """Whether a second counting absence, begun at ``began_at``, proves that nothing is there."""
-    return attempt.absent_since is not None and began_at - attempt.absent_since >= ABSENCE_GAP
+    return attempt.absent_since is not None and began_at - attempt.absent_since >= gap

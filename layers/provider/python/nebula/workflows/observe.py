@@ -19,6 +19,7 @@ from nebula.lifecycle.observation import sighting
 from nebula.lifecycle.transitions import with_attempt
 from nebula.providers.errors import ProviderError
 from nebula.stores.claims import ConflictError
+from nebula.workflows.by_id import ReadsById
 from nebula.workflows.services import Services
 from nebula.workflows.settle import settle
 from nebula.workflows.views import ClusterView, ProviderView, view_clusters, view_providers
@@ -54,6 +55,7 @@ def look(services: Services, *, until: datetime, extra_providers: Iterable[str] 
     names = {c.attempts[-1].candidate.provider for c in claims if c.attempts} | set(extra_providers)
     providers = view_providers(services, sorted(names), claims, unknown)
     queue = _rotated(claims, services.clock.now())
+    by_id = ReadsById(services)
     handled = 0
     with ThreadPoolExecutor(max_workers=WORKERS) as pool:
         for start in range(0, len(queue), WORKERS * 4):
@@ -64,7 +66,7 @@ def look(services: Services, *, until: datetime, extra_providers: Iterable[str] 
                 )
                 return Observation(clusters, providers, handled, True, unknown)
             batch = queue[start : start + WORKERS * 4]
-            list(pool.map(lambda claim: _judge(services, claim, clusters, providers), batch))
+            list(pool.map(lambda claim: _judge(services, claim, clusters, providers, by_id), batch))
             handled += len(batch)
     return Observation(clusters, providers, handled, False, unknown)
 
@@ -77,13 +79,17 @@ def _rotated(claims: list[Claim], now: datetime) -> list[Claim]:
 
 
 def _judge(
-    services: Services, claim: Claim, clusters: dict[str, ClusterView], providers: dict[str, ProviderView]
+    services: Services,
+    claim: Claim,
+    clusters: dict[str, ClusterView],
+    providers: dict[str, ProviderView],
+    by_id: ReadsById,
 ) -> None:
     """Judge one claim; what goes wrong with it must not stop the others."""
     cluster = clusters[claim.cluster]
     view = providers.get(claim.attempts[-1].candidate.provider) if claim.attempts else None
     try:
-        assessment = None if view is None else _assessed(services, claim, view)
+        assessment = None if view is None else _assessed(services, claim, view, by_id)
         provider = None if view is None else view.provider
         settle(services, claim, assessment, provider, cluster.api, cluster.pods_for(claim))
     except ConflictError:
@@ -95,10 +101,11 @@ def _judge(
         services.telemetry.count("ClaimsFailed")
 
 
-def _assessed(services: Services, claim: Claim, view: ProviderView) -> Assessment:
+def _assessed(services: Services, claim: Claim, view: ProviderView, by_id: ReadsById) -> Assessment:
     """The assessment; an instance that a new key shows is from then on known under that key."""
-    listing, capabilities = view.listing_for(claim), view.provider.capabilities
-    assessment = assess(claim, listing, capabilities, services.installation, services.clock.now())
+    listing, capabilities = by_id.listing_for(claim, view), view.provider.capabilities
+    now, gap = services.clock.now(), view.gap_for(claim)
+    assessment = assess(claim, listing, capabilities, services.installation, now, gap=gap)
     attempt = assessment.claim.attempts[-1]
     shown = sighting(claim.attempts[-1], listing, services.installation, claim.claim_id) is not None
     if not shown or attempt.account in ("", view.account):

@@ -9,25 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from nebula.domain.claim import Claim, Phase, TerminationReason, claim_id_for
+from nebula.domain.claim import Claim, Phase, claim_id_for
 from nebula.events.details import DetailType, PodDetail
 from nebula.events.envelope import Event
-from nebula.kubernetes.api import KubernetesError
 from nebula.kubernetes.pod import Pod
-from nebula.lifecycle.assessment import vanished_at_once
-from nebula.stores.claims import ConflictError
 from nebula.workflows.nodes import retire_nodes
 from nebula.workflows.observe import Observation
 from nebula.workflows.orphans import OrphanPolicy, OrphanReport, reap_orphans
-from nebula.workflows.pod_checks import Standing, read_pod
 from nebula.workflows.pool_status import tend_pools
 from nebula.workflows.services import Services
-from nebula.workflows.terminate import end_claim
+from nebula.workflows.vanished import end_claims_without_pod
 from nebula.workflows.views import ClusterView
 
 #: A Pod this young may have its event still on the way.
 SETTLING = timedelta(seconds=20)
-_GATED = frozenset({Phase.PENDING, Phase.PLACED, Phase.PROVISIONING, Phase.PROVISIONED, Phase.RELEASING})
 
 
 @dataclass(frozen=True)
@@ -54,7 +49,7 @@ def sweep(services: Services, seen: Observation, policy: OrphanPolicy, *, until:
         if view.pods is None:
             continue
         announced += _announce_pods(services, view, view.pods)
-        ended += _end_claims_without_pod(services, view, view.pods, seen)
+        ended += end_claims_without_pod(services, view, view.pods, seen, until=until)
         retire_nodes(services, view)
         tend_pools(services, view.api, view.claims)
     return SweepReport(announced, ended, orphans)
@@ -95,32 +90,3 @@ def _pod_event(services: Services, detail_type: DetailType, cluster: str, pod: P
         cluster=cluster, namespace=pod.namespace, name=pod.name, uid=pod.uid, resource_version=pod.resource_version
     )
     return Event(source=services.source, detail_type=detail_type, detail=detail)
-
-
-def _end_claims_without_pod(services: Services, view: ClusterView, pods: dict[str, Pod], seen: Observation) -> int:
-    leaving = (Phase.TERMINATING, Phase.TERMINATED)
-    expected = [claim for claim in view.claims if claim.phase not in leaving and view.is_home_of(claim)]
-    missing = [claim for claim in expected if claim.pod_uid not in pods]
-    if vanished_at_once(len(expected), len(missing)):
-        services.telemetry.error(
-            "pods vanished at once", cluster=view.api.name, missing=len(missing), of=len(expected)
-        )  # fmt: skip
-        services.telemetry.count("ClusterUnknown", cluster=view.api.name)
-        seen.unknown.add(f"cluster/{view.api.name}")
-        return 0
-    return sum(_end_if_gone(services, view, claim) for claim in missing)
-
-
-def _end_if_gone(services: Services, view: ClusterView, claim: Claim) -> bool:
-    """Confirm by reading the Pod itself: the list may be older than the claim."""
-    try:
-        reading = read_pod(view.api, claim)
-        if reading.standing is Standing.GONE or (reading.standing is Standing.OPTED_OUT and claim.phase in _GATED):
-            end_claim(services, claim, TerminationReason.POD_DELETED, reading.detail)
-            return True
-        services.telemetry.info("pod is not listed but there", claim_id=claim.claim_id, standing=str(reading.standing))
-    except ConflictError:
-        services.telemetry.info("claim moved meanwhile", claim_id=claim.claim_id)
-    except KubernetesError as error:
-        services.telemetry.warning("pod unknown", claim_id=claim.claim_id, error=str(error))
-    return False

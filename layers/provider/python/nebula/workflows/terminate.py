@@ -101,6 +101,11 @@ def _owes_delete(attempt: Attempt, now: datetime) -> bool:
 
 def _terminate(services: Services, claim: Claim, attempt: Attempt) -> bool:
     instance_id = str(attempt.instance_id)
+    if attempt.strange:
+        services.telemetry.error(
+            "instance without our mark: not touched", claim_id=claim.claim_id, instance_id=instance_id
+        )
+        return False
     try:
         provider = services.providers.get(attempt.candidate.provider)
         if not is_of(services, attempt, account_of(services, provider)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property
 
 from nebula.domain.claim import Claim, Phase
@@ -18,7 +19,7 @@ from nebula.kubernetes.names import ENABLED_SELECTOR
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.pod_structure import MalformedPodError
 from nebula.lifecycle.assessment import vanished_at_once
-from nebula.lifecycle.observation import absence_counts, sighting
+from nebula.lifecycle.observation import ABSENCE_GAP, BELIEVED_AFTER, absence_counts, is_strange, sighting
 from nebula.providers.base import Provider
 from nebula.providers.errors import ProviderError
 from nebula.workflows.accounts import account_of, is_of, learn
@@ -54,7 +55,8 @@ class ProviderView:
     """A provider, its listing, and what the listing may be believed about.
 
     ``strangers`` are accounts of attempts that are not known to be the account that was listed;
-    ``doubted`` that too many instances vanished at once.
+    ``doubted`` that too many instances vanished at once: then each absence must hold for longer, be confirmed
+    by a read at its beginning and its end, and be that of the very account in which the instance was made.
     """
 
     provider: Provider
@@ -65,9 +67,17 @@ class ProviderView:
 
     def listing_for(self, claim: Claim) -> InstanceListing:
         """The listing, as far as it proves anything about one claim that has made an attempt."""
-        if claim.attempts[-1].account in self.strangers or (self.doubted and claim.phase in HELD):
+        account = claim.attempts[-1].account
+        if account in self.strangers or (self._doubts(claim) and not account):
             return self._sights
         return self.listing
+
+    def gap_for(self, claim: Claim) -> timedelta:
+        """How long a claim's instance must have been absent before it is believed to be lost."""
+        return BELIEVED_AFTER if self._doubts(claim) else ABSENCE_GAP
+
+    def _doubts(self, claim: Claim) -> bool:
+        return self.doubted and claim.phase in HELD
 
     @cached_property
     def _sights(self) -> InstanceListing:
@@ -135,10 +145,11 @@ def view_providers(
             account = account_of(services, provider)
             listing = provider.list_instances()
         except ProviderError as error:
-            _provider_unknown(services, name, str(error), unknown)
+            _provider_unknown(services, name, str(error), unknown, by_provider[name])
             continue
         for scope, reason in listing.failed_scopes.items():
             services.telemetry.warning("scope unknown", provider=name, scope=scope, error=reason)
+            unknown.add(f"provider/{name}/{scope}".rstrip("/"))
         views[name] = _believed(services, ProviderView(provider, listing, account), by_provider[name], unknown)
     return views
 
@@ -153,7 +164,11 @@ def _believed(services: Services, view: ProviderView, claims: list[Claim], unkno
     samples = {claim.attempts[-1].account: claim.attempts[-1] for claim in claims}
     strangers = frozenset(of for of, attempt in samples.items() if not is_of(services, attempt, view.account))
     if strangers:
-        _provider_unknown(services, name, "its account or key changed, and it shows nothing of what we hold", unknown)
+        why = "its account or key changed, and it shows nothing of what we hold"
+        _provider_unknown(services, name, why, unknown, [c for c in claims if c.attempts[-1].account in strangers])
+    strange = [c for c in claims if is_strange(c.attempts[-1], view.listing, services.installation, c.claim_id)]
+    if strange:
+        _provider_unknown(services, name, "instances that we hold do not carry our mark", unknown, strange)
     held = [claim for claim in claims if claim.phase in HELD and claim.attempts[-1].account not in strangers]
     delay = view.provider.capabilities.visibility_delay
     missing = [
@@ -161,7 +176,8 @@ def _believed(services: Services, view: ProviderView, claims: list[Claim], unkno
     ]
     doubted = vanished_at_once(len(held), len(missing))
     if doubted:
-        _provider_unknown(services, name, f"{len(missing)} of {len(held)} instances vanished at once", unknown)
+        why = f"{len(missing)} of {len(held)} instances vanished at once"
+        _provider_unknown(services, name, why, unknown, missing)
     return ProviderView(view.provider, view.listing, view.account, strangers, doubted)
 
 
@@ -169,7 +185,8 @@ def _sees(services: Services, claim: Claim, view: ProviderView) -> bool:
     return sighting(claim.attempts[-1], view.listing, services.installation, claim.claim_id) is not None
 
 
-def _provider_unknown(services: Services, name: str, why: str, unknown: set[str]) -> None:
-    services.telemetry.error("provider unknown", provider=name, error=why)
+def _provider_unknown(services: Services, name: str, why: str, unknown: set[str], claims: Sequence[Claim]) -> None:
+    named = [claim.claim_id for claim in claims[:_NAMED]]
+    services.telemetry.error("provider unknown", provider=name, error=why, claims=named, of=len(claims))
     services.telemetry.count("ProviderUnknown", provider=name)
     unknown.add(f"provider/{name}")
