@@ -16,10 +16,10 @@ from typing import Any, Final, Protocol
 
 import requests
 from pydantic import SecretStr
-from requests.adapters import HTTPAdapter
 
 from nebula import http
 from nebula.http import Answer, HttpClient, Limits, TransportError
+from nebula.http_adapter import DirectAdapter
 from nebula.kubernetes.api import (
     ClusterUnavailableError,
     ConflictError,
@@ -69,12 +69,12 @@ class StaticToken:
         return False
 
 
-class ClusterAuthorityAdapter(HTTPAdapter):
+class ClusterAuthorityAdapter(DirectAdapter):
     """Trusts exactly one certificate authority, held in memory: no file, no public roots beside it."""
 
     def __init__(self, ca_pem: str, *, pool_size: int = 16) -> None:
         self._context = ssl.create_default_context(cadata=ca_pem)
-        super().__init__(pool_connections=2, pool_maxsize=pool_size)
+        super().__init__(pool_size=pool_size)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> Any:
         """Give every pool our context."""
