@@ -32,14 +32,14 @@ def handler(event: object, _context: object) -> dict[str, Any]:
     return handle(event, _act, services().telemetry)
 
 
-def _act(envelope: Envelope) -> None:
+def _act(envelope: Envelope) -> str:
     if envelope.detail_type == DetailType.CREDENTIAL_RETIREMENT_SCHEDULED:
         envelope.read(TickDetail)
-        retire_credentials(services(), policies(settings()))
-    elif envelope.detail_type == DetailType.SECRET_CHANGED:
+        return f"{len(retire_credentials(services(), policies(settings())).outcomes)} rows with an outcome"
+    if envelope.detail_type == DetailType.SECRET_CHANGED:
         secret = envelope.read(SecretDetail)
-        secret_changed(services(), secret.cluster, secret.namespace, secret.name)
-    elif envelope.detail_type == DetailType.CREDENTIAL_REVOCATION_ACKNOWLEDGED:
-        acknowledge_revocation(services(), envelope.read(CredentialDetail).credential_key)
-    else:
-        raise MalformedEventError("detail-type: not one that credential retirement is woken by")
+        return f"{secret_changed(services(), secret.cluster, secret.namespace, secret.name)} rows moved"
+    if envelope.detail_type == DetailType.CREDENTIAL_REVOCATION_ACKNOWLEDGED:
+        taken = acknowledge_revocation(services(), envelope.read(CredentialDetail).credential_key)
+        return "acknowledged" if taken else "nothing to acknowledge"
+    raise MalformedEventError("detail-type: not one that credential retirement is woken by")

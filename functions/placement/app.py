@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from nebula.events.batch import handle
+from nebula.events.batch import handle, outcome_of
 from nebula.events.details import ClaimDetail, DetailType, ExplainDetail, NodePoolDetail, PodDetail
 from nebula.events.envelope import Envelope, MalformedEventError, parse_envelope
 from nebula.settings import Settings
@@ -32,15 +32,15 @@ def handler(event: object, _context: object) -> dict[str, Any]:
     return handle(event, _act, services().telemetry)
 
 
-def _act(envelope: Envelope) -> None:
+def _act(envelope: Envelope) -> str:
     if envelope.detail_type in _POD_EVENTS:
         pod = envelope.read(PodDetail)
-        place_pod(services(), pod.cluster, pod.namespace, pod.name, pod.uid)
-    elif envelope.detail_type in _CLAIM_EVENTS:
+        return outcome_of(place_pod(services(), pod.cluster, pod.namespace, pod.name, pod.uid))
+    if envelope.detail_type in _CLAIM_EVENTS:
         claim = envelope.read(ClaimDetail)
-        place_claim(services(), claim.claim_id, due=envelope.detail_type == DetailType.CLAIM_DUE)
-    elif envelope.detail_type == DetailType.NODEPOOL_CHANGED:
+        due = envelope.detail_type == DetailType.CLAIM_DUE
+        return outcome_of(place_claim(services(), claim.claim_id, due=due))
+    if envelope.detail_type == DetailType.NODEPOOL_CHANGED:
         pool = envelope.read(NodePoolDetail)
-        node_pool_changed(services(), pool.cluster, pool.name)
-    else:
-        raise MalformedEventError("detail-type: not one that placement is woken by")
+        return f"{node_pool_changed(services(), pool.cluster, pool.name)} claims woken"
+    raise MalformedEventError("detail-type: not one that placement is woken by")

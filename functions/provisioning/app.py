@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from nebula.domain.claim import Phase
-from nebula.events.batch import handle
+from nebula.events.batch import handle, outcome_of
 from nebula.events.details import ClaimDetail, DetailType, PodDetail
 from nebula.events.envelope import Envelope, MalformedEventError
 from nebula.settings import Settings
@@ -31,15 +31,14 @@ def handler(event: object, _context: object) -> dict[str, Any]:
     return handle(event, _act, services().telemetry)
 
 
-def _act(envelope: Envelope) -> None:
+def _act(envelope: Envelope) -> str:
     if envelope.detail_type == DetailType.POD_DELETED:
         pod = envelope.read(PodDetail)
-        pod_deleted(services(), pod.cluster, pod.namespace, pod.name, pod.uid)
-    elif envelope.detail_type in _CREATE_EVENTS:
+        return outcome_of(pod_deleted(services(), pod.cluster, pod.namespace, pod.name, pod.uid))
+    if envelope.detail_type in _CREATE_EVENTS:
         claim = envelope.read(ClaimDetail)
         leaving = claim.phase in _RECLAIM_PHASES
-        (reclaim_claim if leaving else provision_claim)(services(), claim.claim_id)
-    elif envelope.detail_type in INTERRUPTION_TYPES:
-        interrupted(services(), envelope)
-    else:
-        raise MalformedEventError("detail-type: not one that provisioning is woken by")
+        return outcome_of((reclaim_claim if leaving else provision_claim)(services(), claim.claim_id))
+    if envelope.detail_type in INTERRUPTION_TYPES:
+        return outcome_of(interrupted(services(), envelope))
+    raise MalformedEventError("detail-type: not one that provisioning is woken by")

@@ -12,7 +12,7 @@ from nebula.events.envelope import Envelope, MalformedEventError
 from nebula.settings import SweepSettings
 from nebula.wiring import build
 from nebula.workflows.orphans import OrphanPolicy
-from nebula.workflows.poll import scheduled, tick
+from nebula.workflows.poll import PollReport, scheduled, tick
 from nebula.workflows.services import Services
 
 
@@ -42,12 +42,17 @@ def handler(event: object, context: LambdaContext) -> dict[str, Any]:
     return handle(event, lambda envelope: _act(envelope, until), services().telemetry)
 
 
-def _act(envelope: Envelope, until: datetime) -> None:
+def _act(envelope: Envelope, until: datetime) -> str:
     detail = envelope.read(TickDetail)
     if envelope.detail_type == DetailType.STATUS_POLL_SCHEDULED:
         policy = OrphanPolicy(terminate=settings().reap_orphans == "terminate")
-        scheduled(services(), policy=policy, until=until)
-    elif envelope.detail_type == DetailType.STATUS_TICK:
-        tick(services(), due_at=detail.due_at, until=until)
-    else:
-        raise MalformedEventError("detail-type: not one that status polling is woken by")
+        return _outcome(scheduled(services(), policy=policy, until=until))
+    if envelope.detail_type == DetailType.STATUS_TICK:
+        return _outcome(tick(services(), due_at=detail.due_at, until=until))
+    raise MalformedEventError("detail-type: not one that status polling is woken by")
+
+
+def _outcome(report: PollReport) -> str:
+    if report.skipped:
+        return f"skipped: {report.skipped}"
+    return f"{report.handled} claims looked at, {report.due} due" + (", cut short" if report.cut_short else "")

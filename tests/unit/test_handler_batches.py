@@ -53,8 +53,9 @@ def _batch(*bodies: str) -> dict[str, Any]:
 
 
 def _seen(into: list[str]) -> Any:
-    def act(envelope: Envelope) -> None:
+    def act(envelope: Envelope) -> str:
         into.append(envelope.read(PodDetail).uid)
+        return "seen"
 
     return act
 
@@ -74,7 +75,7 @@ def test_a_malformed_record_is_refused_by_field_and_harms_no_other(name: str) ->
 
 
 def test_all_records_failing_is_an_answer_and_not_an_exception() -> None:
-    def act(_: Envelope) -> None:
+    def act(_: Envelope) -> str:
         raise RuntimeError(CANARY)
 
     telemetry = MemoryTelemetry()

@@ -13,33 +13,57 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from nebula.domain.claim import Claim
 from nebula.events.envelope import Envelope, MalformedEventError, parse_envelope
 from nebula.observability import Telemetry
 
+Act = Callable[[Envelope], str]
+
 #: EventBridge's own limit for one entry, https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html
 MAX_BODY = 256 * 1024
+#: What a line in the log says of an event: which object or claim it was about, cut to a sane length.
+_NAMED = ("cluster", "namespace", "name", "uid", "claim_id", "instance-id", "credential_key")
+_SHOWN_CHARACTERS = 256
 
 
-def handle(event: object, act: Callable[[Envelope], None], telemetry: Telemetry) -> dict[str, Any]:
+def handle(event: object, act: Act, telemetry: Telemetry) -> dict[str, Any]:
     """Run ``act`` for each event; returns ``batchItemFailures`` for an SQS batch, ``{}`` for a bare event.
 
-    A record that fails is named in the answer and comes again; the others are not touched by it. A
-    malformed record is refused with the fields named and no value shown. A bare event's error rises.
+    ``act`` answers with the outcome in a few words; each event leaves one line with it. A record that
+    fails is named in the answer and comes again; the others are not touched by it. A malformed record is
+    refused with the fields named and no value shown. A bare event's error rises.
     """
     if isinstance(event, Mapping) and "Records" in event:
         return _batch(event, act, telemetry)
-    act(parse_envelope(event))
+    _run(parse_envelope(event), act, telemetry)
     return {}
 
 
-def _batch(event: Mapping[str, Any], act: Callable[[Envelope], None], telemetry: Telemetry) -> dict[str, Any]:
+def outcome_of(claim: Claim | None) -> str:
+    """What an event came to, from the claim as it stands after it."""
+    if claim is None:
+        return "no claim"
+    return f"{claim.phase} ({claim.reason})" if claim.reason else str(claim.phase)
+
+
+def _run(envelope: Envelope, act: Act, telemetry: Telemetry) -> None:
+    outcome = act(envelope)
+    named = {
+        key.replace("-", "_"): value[:_SHOWN_CHARACTERS]
+        for key in _NAMED
+        if isinstance(value := envelope.detail.get(key), str)
+    }
+    telemetry.info("event handled", detail_type=envelope.detail_type, outcome=outcome, about=named)
+
+
+def _batch(event: Mapping[str, Any], act: Act, telemetry: Telemetry) -> dict[str, Any]:
     failed = [record["messageId"] for record in event["Records"] if not _handled(record, act, telemetry)]
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
-def _handled(record: Mapping[str, Any], act: Callable[[Envelope], None], telemetry: Telemetry) -> bool:
+def _handled(record: Mapping[str, Any], act: Act, telemetry: Telemetry) -> bool:
     try:
-        act(_read(record["body"]))
+        _run(_read(record["body"]), act, telemetry)
     except MalformedEventError as error:
         telemetry.error("event refused", message_id=record["messageId"], problem=str(error))
         telemetry.count("EventsRefused")

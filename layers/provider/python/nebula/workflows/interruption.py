@@ -14,6 +14,7 @@ from nebula.lifecycle.transitions import terminating, withdrawing
 from nebula.placement.blocklist import block_for
 from nebula.providers.errors import NoCapacityError
 from nebula.stores.claims import ConflictError
+from nebula.workflows.pod_report import show_event
 from nebula.workflows.services import Services
 from nebula.workflows.settle import project
 from nebula.workflows.terminate import reclaim
@@ -71,7 +72,7 @@ def _take_back(services: Services, claim: Claim) -> Claim:
 
 
 def _show(services: Services, claim: Claim) -> None:
-    """``DisruptionTarget`` and the terminal phase reach the Pod now, so that its owner replaces it now.
+    """``DisruptionTarget``, the terminal phase and the Event reach the Pod now, so that its owner replaces it now.
 
     The instance's end was asked for first. A cluster that does not answer hears of it at the next tick.
     """
@@ -86,3 +87,4 @@ def _project(services: Services, api: KubernetesApi, claim: Claim) -> None:
     pod = Pod.from_object(found) if found is not None else None
     if pod is not None and pod.uid == claim.pod_uid:
         project(services, claim, api, pod)
+        show_event(services, api, pod, reason="Preempted", message=claim.message, type_="Warning")
