@@ -21,7 +21,6 @@ OPEN_SECTIONS: frozenset[str] = frozenset(
         "B",
         "C",
         "E",
-        "F",
         "G",
         "H",
         "I",
