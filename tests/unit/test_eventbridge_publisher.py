@@ -111,3 +111,14 @@ def test_an_event_too_large_for_the_bus_is_refused_before_anything_is_sent() -> 
         publisher(client).publish([event(), event("y" * MAX_BYTES)])
     assert "yyy" not in str(refused.value)
     script.assert_no_pending_responses()
+
+
+def test_a_call_refused_after_others_tells_only_the_rest_as_unsent() -> None:
+    client, script = stubbed("events")
+    script.add_response("put_events", {"FailedEntryCount": 1, "Entries": [BROKEN, *[SENT] * 9]})
+    script.add_response("put_events", {"FailedEntryCount": 0, "Entries": [SENT] * 10})
+    script.add_client_error("put_events", "ThrottlingException", "slower")
+    events = [event(f"pool-{n}") for n in range(23)]
+    with pytest.raises(PublishError, match="ThrottlingException") as refused:
+        publisher(client).publish(events)
+    assert list(refused.value.unsent) == [events[0], *events[20:]]

@@ -57,8 +57,14 @@ class EventBridgePublisher:
                 self._sleep(FIRST_PAUSE_SECONDS * 2**attempt * self._chance())
             failed: list[Event] = []
             codes.clear()
+            taken = 0
             for batch in batches(left):
-                failed += self._put(batch, codes)
+                try:
+                    failed += self._put(batch, codes)
+                except (ClientError, BotoCoreError) as error:
+                    # What earlier batches put is on the bus: only the rest is told to be unsent.
+                    raise PublishError(f"PutEvents failed: {_code(error)}", failed + left[taken:]) from None
+                taken += len(batch)
             left = failed
         if left:
             why = ", ".join(f"{code}: {times}" for code, times in sorted(codes.items()))
@@ -66,10 +72,7 @@ class EventBridgePublisher:
 
     def _put(self, batch: Sequence[Event], codes: Counter[str]) -> list[Event]:
         """Send one batch; the entries that failed, their codes counted."""
-        try:
-            answer = self._client.put_events(Entries=[self._entry(event) for event in batch])
-        except (ClientError, BotoCoreError) as error:
-            raise PublishError(f"PutEvents failed: {_code(error)}") from None
+        answer = self._client.put_events(Entries=[self._entry(event) for event in batch])
         if not answer["FailedEntryCount"]:
             return []
         failed = [(e, r["ErrorCode"]) for e, r in zip(batch, answer["Entries"], strict=True) if "ErrorCode" in r]
