@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nebula.domain.claim import Claim, Phase, claim_id_for
+from nebula.domain.claim import Claim, Phase, TerminationReason, claim_id_for
 from nebula.kubernetes.api import KubernetesApi
 from nebula.kubernetes.node_pool import revision_of
 from nebula.kubernetes.pod import Pod
 from nebula.lifecycle.transitions import move
 from nebula.stores.claims import ConflictError
 from nebula.workflows.placing import Placing
+from nebula.workflows.pod_checks import Standing, read_pod
 from nebula.workflows.services import Services
+from nebula.workflows.terminate import end_claim
 
 DECIDE_AT_ONCE = 20
 """Claims that one ``NodePool Changed`` decides itself, within the function's 30 s; the rest are made due."""
@@ -45,8 +47,19 @@ def place_claim(services: Services, claim_id: str, *, due: bool = True) -> Claim
     api = services.clusters.get(claim.cluster)
     pod = _our_pod(api, claim.namespace, claim.pod_name, claim.pod_uid)
     if pod is None:
-        return claim
+        return _end_if_gone(services, api, claim)
     return _place(services, api, pod, claim, rejections=0 if due else claim.rejections)
+
+
+def _end_if_gone(services: Services, api: KubernetesApi, claim: Claim) -> Claim | None:
+    """End a Pending claim whose Pod is gone from its own cluster: nothing else may ever speak of it."""
+    reading = read_pod(api, claim)
+    if reading.standing is not Standing.GONE:
+        return claim
+    try:
+        return end_claim(services, claim, TerminationReason.POD_DELETED, reading.detail)
+    except ConflictError:
+        return services.claims.get(claim.claim_id)
 
 
 def node_pool_changed(services: Services, cluster: str, name: str) -> int:
