@@ -21,7 +21,6 @@ OPEN_SECTIONS: frozenset[str] = frozenset(
         "B",
         "C",
         "E",
-        "G",
         "H",
         "I",
         "X",
