@@ -84,6 +84,8 @@ def test_a_delete_that_was_not_accepted_is_not_asked_for_by_id() -> None:
 def test_another_account_is_not_asked_by_id() -> None:
     world, names, _ = _broken(2)
     world.simulated.account_id = "another"
+    world.simulated.scopes = ("", "us")
+    world.simulated.break_listing(shown=0)
     world.simulated.script.counts.clear()
     for name in names:
         world.delete_pod(name)

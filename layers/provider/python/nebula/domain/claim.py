@@ -95,6 +95,8 @@ class Observation(StoredModel):
     """The instance as last seen, kept only as far as decisions and the Pod's status need it.
 
     ``cost_per_hour`` is the rate remembered from when it ran (providers report 0 once it stopped).
+    ``unready_since`` is when an instance that had run was first reported as neither running nor ended, in words
+    that are known for another state or for none.
     """
 
     state: InstanceState = InstanceState.PENDING
@@ -104,6 +106,7 @@ class Observation(StoredModel):
     endpoint: str | None = None
     exit_code: int | None = None
     running_since: AwareDatetime | None = None
+    unready_since: AwareDatetime | None = None
     ended_at: AwareDatetime | None = None
     message: str = ""
 

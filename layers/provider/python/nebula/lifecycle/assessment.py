@@ -8,7 +8,12 @@ from typing import Any
 
 from nebula.domain.claim import Attempt, AttemptOutcome, Claim, Phase, TerminationReason
 from nebula.domain.instance import Instance, InstanceListing, InstanceState
-from nebula.lifecycle.deadlines import release_deadline_passed, reserve_deadline_passed, start_deadline_passed
+from nebula.lifecycle.deadlines import (
+    ready_deadline_passed,
+    release_deadline_passed,
+    reserve_deadline_passed,
+    start_deadline_passed,
+)
 from nebula.lifecycle.observation import ABSENCE_GAP, absence_counts, absence_proved, is_strange, observed, sighting
 from nebula.lifecycle.transitions import back_to_pending, terminating, with_attempt, withdrawing
 from nebula.providers.base import Capabilities
@@ -142,6 +147,9 @@ def _running(claim: Claim, instance: Instance, now: datetime) -> Assessment:
     if state is InstanceState.TERMINATED:
         message = f"instance {instance.id} was terminated outside of this installation"
         return Assessment(terminating(claim, now, why=TerminationReason.INSTANCE_LOST, message=message))
+    if ready_deadline_passed(claim, now):
+        message = f"instance {instance.id} ran, and is {_words(instance)} for longer than startDeadline"
+        return Assessment(terminating(claim, now, why=TerminationReason.INSTANCE_FAILED, message=message))
     if start_deadline_passed(claim, now):
         failure = NoCapacityError(f"{provider} did not start instance {instance.id} within startDeadline")
         late = terminating(claim, now, why=TerminationReason.START_DEADLINE, message=str(failure))

@@ -22,6 +22,12 @@ def release_deadline_passed(claim: Claim, now: datetime, *, queues: bool) -> boo
     return usable_since is not None and now - usable_since > claim.failover.release_deadline
 
 
+def ready_deadline_passed(claim: Claim, now: datetime) -> bool:
+    """A released Pod's instance ran, and has been neither running nor ended for longer than ``startDeadline``."""
+    since = claim.observation.unready_since
+    return claim.phase is Phase.RELEASED and since is not None and now - since > claim.failover.start_deadline
+
+
 def start_deadline_passed(claim: Claim, now: datetime) -> bool:
     """A released Pod's instance was never seen running within ``startDeadline``."""
     if claim.phase is not Phase.RELEASED or claim.released_at is None or claim.observation.running_since is not None:

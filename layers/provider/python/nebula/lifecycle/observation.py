@@ -37,9 +37,17 @@ def observed(before: Observation, instance: Instance, now: datetime) -> Observat
         endpoint=instance.endpoint or before.endpoint,
         exit_code=instance.exit_code if instance.exit_code is not None else before.exit_code,
         running_since=running_since,
+        unready_since=_unready_since(before, instance, now),
         ended_at=now if instance.state in _ENDED else None,
         message=instance.message,
     )
+
+
+def _unready_since(before: Observation, instance: Instance, now: datetime) -> datetime | None:
+    """Since when an instance that ran is reported as pending: a word we do not know, or a step back."""
+    if instance.state is not InstanceState.PENDING or before.running_since is None:
+        return None
+    return before.unready_since or now
 
 
 def sighting(attempt: Attempt, listing: InstanceListing, installation: str, claim_id: str) -> Instance | None:

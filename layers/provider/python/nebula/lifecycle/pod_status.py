@@ -17,7 +17,7 @@ the image or the program may be at fault.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -111,6 +111,8 @@ def desired_status(
         return None
     if claim.observation.state is InstanceState.RUNNING:
         return _running(claim, now, container_name, image)
+    if claim.observation.unready_since is not None:
+        return _unready(claim, now, container_name, image)
     return _starting(claim, container_name, image)
 
 
@@ -179,6 +181,8 @@ def _unexplained(claim: Claim) -> tuple[str, str]:
     """Reason and cause of an end without an exit code."""
     if claim.termination_reason is TerminationReason.POD_DELETED:
         return "", "stopped because the Pod was deleted"
+    if claim.observation.unready_since is not None:
+        return "InstanceFailed", "the instance ran, and was then reported as neither running nor ended for too long"
     failed = claim.observation.state is InstanceState.FAILED
     if failed or claim.termination_reason is TerminationReason.INSTANCE_FAILED:
         return "InstanceFailed", "the provider reports the instance as failed"
@@ -231,6 +235,21 @@ def _running(claim: Claim, now: datetime, container_name: str, image: str) -> Po
             Condition("Ready", "True"),
         ),
         start_time=claim.released_at,
+    )
+
+
+def _unready(claim: Claim, now: datetime, container_name: str, image: str) -> PodStatus:
+    """An instance that ran and is not reported as running now: a Pod that was Running never goes back to Pending."""
+    seen = claim.observation
+    why = seen.message or "the provider does not report the instance as running"
+    return replace(
+        _running(claim, now, container_name, image),
+        conditions=(
+            Condition("PodReadyToStartContainers", "True"),
+            Condition("Initialized", "True"),
+            Condition("ContainersReady", "False", "InstanceNotReady", why),
+            Condition("Ready", "False", "InstanceNotReady", why),
+        ),
     )
 
 

@@ -36,6 +36,7 @@ class Gauges:
     oldest_gated_pod: float = 0.0
     overdue_claims: int = 0
     unbound_pods: int = 0
+    unready_instances: int = 0
     unknown_systems: int = 0
     blocked_providers: int = 0
 
@@ -57,6 +58,7 @@ def measure(
         oldest_gated_pod=max((_waiting(pod, now) for pod in pods.values()), default=0.0),
         overdue_claims=sum(_overdue(claim, now) for claim in claims),
         unbound_pods=sum(_unbound(claim, pods.get(claim.pod_uid), now) for claim in claims),
+        unready_instances=sum(claim.observation.unready_since is not None for claim in claims),
         unknown_systems=len(silent | seen.unknown),
         blocked_providers=sum(any(_whole(block) for block in blocks.get(name, ())) for name in providers),
     )
@@ -70,6 +72,7 @@ def report(services: Services, seen: Observation, providers: Collection[str]) ->
     services.telemetry.count("OldestGatedPod", found.oldest_gated_pod, unit="Seconds")
     services.telemetry.count("ClaimsOverdue", found.overdue_claims)
     services.telemetry.count("PodsUnbound", found.unbound_pods)
+    services.telemetry.count("InstancesUnready", found.unready_instances)
     services.telemetry.count("SystemsUnknown", found.unknown_systems)
     services.telemetry.count("ProvidersBlocked", found.blocked_providers)
     return found
