@@ -15,6 +15,7 @@ from nebula.providers.runpod import marks
 from nebula.providers.simulated import Behaviour, Call
 from nebula.stores.dynamo_claims import DynamoClaimStore
 
+from local.in_process import DroppedError
 from local.runpod.faults import Failure
 from tests.support.runpod import SXM
 from tests.support.runpod_installation import RunPodInstallation, with_container
@@ -245,16 +246,14 @@ def test_a10_a_pod_that_cannot_be_written_loses_no_id_and_is_offered_the_patch_a
 
     def fault(method: str, path: str) -> None:
         if method == "PATCH" and path == f"{PODS_URL}/train" and next(failures, False):
-            raise ClusterUnavailableError("connection reset")
+            raise DroppedError
 
     world.emulator.faults.append(fault)
     world.create_pod()
     for _ in range(2):
-        try:
-            world.pump()
-        except ClusterUnavailableError:
-            if lost:
-                world.queue.clear()
+        world.pump()
+        if lost:
+            world.queue.clear()
     made = world.claim().instance_id
     assert world.billed() == [made]
     until_true(world, lambda: running(world.pod()))

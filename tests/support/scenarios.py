@@ -1,0 +1,20 @@
+"""Where many field reports begin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.runpod import SXM
+from tests.support.world import World, running
+
+#: What somebody else's pod in the RunPod account is made from; ``env`` is to be added.
+GPU_POD: dict[str, Any] = {"name": "n", "image": "x", "disk": 1, "gpu": {"id": SXM}}
+
+
+def up(world: World, name: str = "train", **changes: Any) -> str:
+    """A Pod that runs; its instance's id."""
+    world.create_pod(name, **changes)
+    world.pump()
+    world.tick()
+    assert running(world.pod(name))
+    return str(world.claim(name).instance_id)
