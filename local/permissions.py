@@ -43,6 +43,8 @@ def uses(service: str, operation: str, parameters: Mapping[str, Any], region: st
             yield Use("events:PutEvents", f"{prefix}event-bus/{entry.get('EventBusName', 'default')}", entry["Source"])
     elif service == "ssm":
         yield Use(f"ssm:{operation}", f"{prefix}parameter{parameters.get('Name') or parameters.get('Path')}")
+    elif service == "secretsmanager":
+        yield Use(f"secretsmanager:{operation}", str(parameters["SecretId"]))
     else:
         yield Use(f"{service}:{operation}", "*")
 

@@ -66,7 +66,8 @@ def _listed(value: Any) -> tuple[Any, ...]:
 
 def _statements(document: dict[str, Any]) -> Iterator[Statement]:
     for statement in document["Statement"]:
-        assert statement["Effect"] == "Allow"
+        if statement["Effect"] == "Deny":
+            continue
         yield Statement(
             _listed(statement["Action"]), _listed(statement.get("Resource", ())), statement.get("Condition", {})
         )

@@ -7,14 +7,14 @@ absence: it raises, or shows what was read before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
-from threading import Lock
+from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import SecretStr
 
 from nebula.clock import Clock
+from nebula.remembering import Remembered, code_of
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm import SSMClient
@@ -47,45 +47,22 @@ class SsmParameters:
 
     def __init__(self, client: SSMClient, clock: Clock, *, remember: timedelta = REMEMBER) -> None:
         self._client = client
-        self._clock = clock
-        self._remember = remember
-        self._lock = Lock()
-        self._values: dict[str, tuple[datetime, SecretStr | None]] = {}
-        self._names: dict[str, tuple[datetime, tuple[str, ...]]] = {}
+        self._values: Remembered[SecretStr | None] = Remembered(clock, remember)
+        self._names: Remembered[tuple[str, ...]] = Remembered(clock, remember)
 
     def get(self, name: str) -> SecretStr | None:
         """See ``Parameters``."""
-        now = self._clock.now()
-        with self._lock:
-            remembered = self._values.get(name)
-        if remembered is not None and now < remembered[0]:
-            return remembered[1]
         try:
-            value = self._read(name)
+            return self._values.read(name, self._read)
         except (ClientError, BotoCoreError) as error:
-            if remembered is not None and remembered[1] is not None:
-                return remembered[1]
             raise _unavailable(name, error) from None
-        with self._lock:
-            self._values[name] = (now + self._remember, value)
-        return value
 
     def names(self, path: str) -> tuple[str, ...]:
         """See ``Parameters``."""
-        now = self._clock.now()
-        with self._lock:
-            remembered = self._names.get(path)
-        if remembered is not None and now < remembered[0]:
-            return remembered[1]
         try:
-            found = self._list(path)
+            return self._names.read(path, self._list)
         except (ClientError, BotoCoreError) as error:
-            if remembered is not None:
-                return remembered[1]
             raise _unavailable(path, error) from None
-        with self._lock:
-            self._names[path] = (now + self._remember, found)
-        return found
 
     def _read(self, name: str) -> SecretStr | None:
         try:
@@ -131,5 +108,4 @@ class MemoryParameters:
 
 
 def _unavailable(name: str, error: Exception) -> ParameterUnavailableError:
-    code = error.response["Error"]["Code"] if isinstance(error, ClientError) else type(error).__name__
-    return ParameterUnavailableError(f"{name} cannot be read: {code}")
+    return ParameterUnavailableError(f"{name} cannot be read: {code_of(error)}")

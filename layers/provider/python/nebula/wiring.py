@@ -20,6 +20,7 @@ from nebula.kubernetes.clusters import ParameterClusters
 from nebula.observability import PowertoolsTelemetry
 from nebula.parameters import Parameters, SsmParameters
 from nebula.providers.factory import ProviderFactory, Surroundings
+from nebula.secret_references import SecretReferences
 from nebula.settings import Settings
 from nebula.stores.dynamo_blocks import DynamoBlockStore
 from nebula.stores.dynamo_claims import DynamoClaimStore
@@ -41,6 +42,7 @@ def build(function: str, settings: Settings) -> Services:
     telemetry = PowertoolsTelemetry(function, settings.metrics_namespace)
     aws = AwsClients()
     parameters = SsmParameters(aws.ssm, clock)
+    cluster_access = SecretReferences(parameters, lambda: aws.secretsmanager, clock)
     surroundings = Surroundings(clock=clock, telemetry=telemetry, environment=dict(os.environ))
     return Services(
         function=function,
@@ -52,7 +54,7 @@ def build(function: str, settings: Settings) -> Services:
         sightings=DynamoSightingStore(aws.dynamodb, settings.blocks_table),
         publisher=EventBridgePublisher(aws.events, settings.event_bus),
         ticks=_ticks(aws, settings, clock),
-        clusters=ParameterClusters(parameters, settings.clusters_path, clock),
+        clusters=ParameterClusters(cluster_access, settings.clusters_path, clock),
         providers=ProviderFactory(parameters, settings.providers_path, surroundings),
         telemetry=telemetry,
         fingerprint_key=_fingerprint_key(function, parameters, settings, telemetry),

@@ -2,7 +2,7 @@
 
 ``<CLUSTERS_PATH>/<name>`` holds ``{"server": URL, "ca": base64 of a PEM or null, "auth": ...}`` with ``auth`` either
 ``{"type": "bearer", "token": ...}`` or ``{"type": "eks", "cluster": ..., "region": ...}``. Without ``ca`` the
-public roots are trusted.
+public roots are trusted. The parameter may hold the ARN of a secret that holds that JSON (``secret_references``).
 """
 
 from __future__ import annotations
