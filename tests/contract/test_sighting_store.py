@@ -39,3 +39,10 @@ def test_a_note_tells_what_was_noted_before(sightings: SightingStore) -> None:
     assert sightings.note("key/runpod", "two", NOW + KEEP * 3) == "two"
     assert sightings.note("key/simulated", "one", NOW) is None
     assert not sightings.known("key/runpod", NOW)
+
+
+def test_a_note_is_recalled_without_being_changed(sightings: SightingStore) -> None:
+    assert sightings.recall("clusters") is None
+    sightings.note("clusters", "a,b", NOW)
+    assert sightings.recall("clusters") == "a,b"
+    assert sightings.recall("clusters") == "a,b"

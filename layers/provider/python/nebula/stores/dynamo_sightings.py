@@ -60,13 +60,18 @@ class DynamoSightingStore:
     def note(self, subject: str, value: str, now: datetime) -> str | None:
         """See ``SightingStore.note``: a read, and a write when the value is another one."""
         key = {"provider": {"S": NOTES}, "block_key": {"S": subject}}
-        found = self._client.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
-        before = found["value"]["S"] if found is not None else None
+        before = self.recall(subject)
         if before != value:
             expires = str(int((now + KEEP_NOTES).timestamp()))
             item = {**key, "value": {"S": value}, "expires_at_epoch": {"N": expires}}
             self._client.put_item(TableName=self._table, Item=item)
         return before
+
+    def recall(self, subject: str) -> str | None:
+        """See ``SightingStore.recall``: one strong read."""
+        key = {"provider": {"S": NOTES}, "block_key": {"S": subject}}
+        found = self._client.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
+        return found["value"]["S"] if found is not None else None
 
     def forget(self, subject: str) -> None:
         """See ``SightingStore.forget``."""

@@ -36,6 +36,11 @@ class MemorySightingStore:
             self._notes[subject] = value
             return before
 
+    def recall(self, subject: str) -> str | None:
+        """See ``SightingStore.recall``."""
+        with self._lock:
+            return self._notes.get(subject)
+
     def forget(self, subject: str) -> None:
         """See ``SightingStore.forget``."""
         with self._lock:

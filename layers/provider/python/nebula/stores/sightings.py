@@ -27,6 +27,10 @@ class SightingStore(Protocol):
         """
         ...
 
+    def recall(self, subject: str) -> str | None:
+        """The value that was noted last for ``subject``; never writes."""
+        ...
+
     def forget(self, subject: str) -> None:
         """It is not odd any more. Absent is fine."""
         ...

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from nebula.domain.claim import Claim
 from nebula.events.details import DetailType
-from nebula.events.publisher import PublishError
 from nebula.kubernetes.api import KubernetesError
 from nebula.lifecycle.transitions import abandoned, terminated
 from nebula.stores.claims import ConflictError
@@ -54,10 +53,7 @@ def _audit(services: Services, before: Claim, after: Claim) -> None:
         unconfirmed=[f"{a.candidate.provider}/{a.instance_id or 'unknown id'}" for a in before.unconfirmed],
     )
     services.telemetry.count("ClaimsAbandoned")
-    try:
-        publish_claim(services, DetailType.CLAIM_ABANDONED, after)
-    except PublishError as error:
-        services.telemetry.warning("not announced", claim_id=after.claim_id, error=str(error))
+    publish_claim(services, DetailType.CLAIM_ABANDONED, after)
 
 
 def _without_cluster(services: Services, claim: Claim) -> Claim:

@@ -80,7 +80,7 @@ def _is_orphan(services: Services, instance: Instance, live: Mapping[str, Claim]
 def _miss_cluster(services: Services, claim: Claim, seen: Observation) -> None:
     """A cluster whose parameter is gone while its claims live is unknown, and in no other list."""
     if claim.cluster not in seen.clusters:
-        services.telemetry.error("cluster not configured", cluster=claim.cluster, claim_id=claim.claim_id)
+        services.telemetry.error("instance of a cluster that is not configured", claim_id=claim.claim_id)
         seen.unknown.add(f"cluster/{claim.cluster}")
 
 

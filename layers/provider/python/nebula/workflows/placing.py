@@ -9,7 +9,6 @@ from typing import Any
 from nebula.domain.candidate import Candidate, Shape
 from nebula.domain.claim import Claim, Phase, claim_id_for
 from nebula.events.details import DetailType
-from nebula.events.publisher import PublishError
 from nebula.kubernetes.api import ForbiddenError, KubernetesApi
 from nebula.kubernetes.pod import Pod
 from nebula.lifecycle.transitions import move
@@ -112,10 +111,7 @@ class Placing:
         self._services.telemetry.info(
             "placed", claim_id=written.claim_id, candidate=candidate.key, price_per_hour=str(candidate.price.total)
         )
-        try:
-            publish_claim(self._services, DetailType.CLAIM_PLACED, written)
-        except PublishError as error:
-            self._services.telemetry.warning("not announced", claim_id=written.claim_id, error=str(error))
+        publish_claim(self._services, DetailType.CLAIM_PLACED, written)
         return written
 
     def _deferred(self, wish: Wish, decision: Decision) -> Claim:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from nebula.events.publisher import PublishError
 from nebula.providers.errors import ProviderError, ProviderUnconfiguredError
 from nebula.workflows import gauges
 from nebula.workflows.announce import announce_due
+from nebula.workflows.known_clusters import missing_clusters
 from nebula.workflows.nodes import beat_nodes
 from nebula.workflows.observe import Observation, look
 from nebula.workflows.orphans import OrphanPolicy
@@ -56,10 +58,11 @@ def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> P
     """
     live = _live_clusters(services)
     if live:
-        services.ticks.enqueue([services.tick_interval * n for n in range(1, TICKS_AHEAD + 1)])
+        _enqueue(services)
         beat_nodes(services, live, services.providers.names(), min_age=timedelta(0))
     configured = _configured(services)
     seen = look(services, until=until - RESERVE - SWEEP_TIME, extra_providers=configured)
+    seen.unknown.update(f"cluster/{name}" for name in missing_clusters(services))
     due = _wake(services, seen)
     report = sweep(services, seen, policy, until=until - RESERVE)
     gauges.report(services, seen, configured)
@@ -73,6 +76,15 @@ def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> P
         foreign=report.orphans.foreign,
     )
     return PollReport(handled=seen.handled, due=due, cut_short=seen.cut_short)
+
+
+def _enqueue(services: Services) -> None:
+    """The next ticks; a queue that does not take them costs the beats between two runs, never this run."""
+    try:
+        services.ticks.enqueue([services.tick_interval * n for n in range(1, TICKS_AHEAD + 1)])
+    except PublishError as error:
+        services.telemetry.error("ticks not enqueued", error=str(error))
+        services.telemetry.count("EventsUnsent", TICKS_AHEAD)
 
 
 def _look(services: Services, until: datetime) -> PollReport:

@@ -13,6 +13,7 @@ from nebula.domain.claim import Claim, Phase, claim_id_for
 from nebula.events.details import DetailType, PodDetail
 from nebula.events.envelope import Event
 from nebula.kubernetes.pod import Pod
+from nebula.workflows.announce import hint
 from nebula.workflows.nodes import retire_nodes
 from nebula.workflows.observe import Observation
 from nebula.workflows.orphans import OrphanPolicy, OrphanReport, reap_orphans
@@ -75,9 +76,7 @@ def _announce_pods(services: Services, view: ClusterView, pods: dict[str, Pod]) 
             events.append(_pod_event(services, DetailType.POD_GATED, cluster, pod))
         elif _changed_since(claim, pod):
             events.append(_pod_event(services, DetailType.POD_CHANGED, cluster, pod))
-    if events:
-        services.publisher.publish(events)
-    return len(events)
+    return len(events) if events and hint(services, events) else 0
 
 
 def _changed_since(claim: Claim, pod: Pod) -> bool:
