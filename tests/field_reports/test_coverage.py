@@ -20,7 +20,6 @@ OPEN_SECTIONS: frozenset[str] = frozenset(
     {
         "C",
         "E",
-        "H",
         "I",
         "X",
         "Y",

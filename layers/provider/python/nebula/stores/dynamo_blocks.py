@@ -48,12 +48,21 @@ class DynamoBlockStore:
         return [block for block in blocks if block.expires_at > now]
 
     def clear(self, provider: str) -> int:
-        """See ``BlockStore.clear``."""
-        rows = list(self._reader.query(None, "provider", provider))
-        for row in rows:
-            key = {"provider": row["provider"], "block_key": row["block_key"]}
-            self._client.delete_item(TableName=self._table, Key=key)
-        return len(rows)
+        """See ``BlockStore.clear``. A block that was written again since it was read stays."""
+        return sum(self._removed(row) for row in list(self._reader.query(None, "provider", provider)))
+
+    def _removed(self, row: Item) -> bool:
+        try:
+            self._client.delete_item(
+                TableName=self._table,
+                Key={"provider": row["provider"], "block_key": row["block_key"]},
+                ConditionExpression="#id = :id",
+                ExpressionAttributeNames={"#id": "write_id"},
+                ExpressionAttributeValues={":id": row["write_id"]},
+            )
+        except self._client.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
 
 
 def _item_of(block: Block) -> Item:
