@@ -10,16 +10,9 @@ import pytest
 from nebula.domain.claim import Claim, Phase
 from nebula.domain.claim import Observation as Seen
 from nebula.kubernetes.pod import Pod
+from nebula.lifecycle.deadlines import STUCK_AFTER
 from nebula.stores.blocks import Block
-from nebula.workflows.gauges import (
-    ENDING_AFTER,
-    OVERDUE_AFTER,
-    UNBOUND_AFTER,
-    Gauges,
-    measure,
-    report,
-    spend_over_budget,
-)
+from nebula.workflows.gauges import UNBOUND_AFTER, Gauges, measure, report, spend_over_budget
 from nebula.workflows.observe import Observation
 from nebula.workflows.views import ClusterView
 
@@ -64,16 +57,9 @@ def test_a_pod_that_also_waits_for_somebody_else_is_not_ours_yet() -> None:
     assert _measure(pods=(_pod(age=90 * SECOND, schedulingGates=gates),)).oldest_gated_pod == 0
 
 
-@pytest.mark.parametrize(("late", "overdue"), [(OVERDUE_AFTER, 0), (OVERDUE_AFTER + SECOND, 1)])
-def test_an_action_that_nobody_takes_is_overdue(late: timedelta, overdue: int) -> None:
-    assert _measure(pending(next_action_at=NOW - late)).overdue_claims == overdue
-
-
-@pytest.mark.parametrize("phase", [Phase.WITHDRAWING, Phase.TERMINATING])
-def test_an_ending_that_does_not_end_is_overdue(phase: Phase) -> None:
-    ending = provisioned(phase=phase, phase_since=NOW - ENDING_AFTER - SECOND)
-    assert _measure(ending).overdue_claims == 1
-    assert _measure(ending.model_copy(update={"phase_since": NOW - ENDING_AFTER})).overdue_claims == 0
+def test_a_claim_that_its_phase_does_not_explain_is_overdue() -> None:
+    stuck = provisioned(phase=Phase.TERMINATING, phase_since=NOW - STUCK_AFTER - SECOND)
+    assert _measure(stuck, pending()).overdue_claims == 1
 
 
 def test_a_released_pod_that_nobody_bound_is_unbound_after_a_minute() -> None:

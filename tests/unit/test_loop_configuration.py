@@ -5,7 +5,7 @@ from __future__ import annotations
 from nebula.domain.claim import Phase, TerminationReason
 from nebula.workflows.abandon import abandon
 
-from local.in_process import DroppedError
+from local.kubernetes.server import Response
 from tests.support.mischief import all_ended, claims, running_pods, said
 from tests.support.world import CLUSTER, World, running
 
@@ -145,14 +145,10 @@ def test_another_key_of_another_account_says_nothing_of_what_the_former_made() -
     assert world.telemetry.total("SystemsUnknown") == 10
 
 
-def test_an_unreachable_cluster_is_unknown_and_keeps_its_instances() -> None:
+def test_a_cluster_that_refuses_us_is_unknown_and_keeps_its_instances() -> None:
     world = World()
     running_pods(world, 2)
-
-    def cut(_method: str, _path: str) -> None:
-        raise DroppedError
-
-    world.emulator.faults.append(cut)
+    world.emulator.faults.append(lambda _method, _path: Response(403, {}, b"{}"))
     world.run(5)
     assert len(world.billed()) == 2
     assert world.telemetry.total("SystemsUnknown") == 5

@@ -16,17 +16,13 @@ from nebula.domain.claim import Claim, Phase
 from nebula.kubernetes.api import Object
 from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object
 from nebula.kubernetes.pod import Pod
+from nebula.lifecycle.deadlines import overdue
 from nebula.stores.blocks import Block
 from nebula.workflows.observe import Observation
 from nebula.workflows.services import Services
 
-#: An action this late has been announced several times, and nobody took it.
-OVERDUE_AFTER = timedelta(minutes=5)
-#: An ending that takes longer than this is stuck at the provider or the cluster.
-ENDING_AFTER = timedelta(minutes=15)
 #: A released Pod that no scheduler bound in this time does not fit its Node.
 UNBOUND_AFTER = timedelta(seconds=60)
-_ENDING = frozenset({Phase.WITHDRAWING, Phase.TERMINATING})
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ def measure(
     silent |= {f"provider/{name}" for name in providers if name not in seen.providers}
     return Gauges(
         oldest_gated_pod=max((_waiting(pod, now) for pod in pods.values()), default=0.0),
-        overdue_claims=sum(_overdue(claim, now) for claim in claims),
+        overdue_claims=sum(overdue(claim, now) for claim in claims),
         unbound_pods=sum(_unbound(claim, pods.get(claim.pod_uid), now) for claim in claims),
         unready_instances=sum(claim.observation.unready_since is not None for claim in claims),
         unknown_systems=len(silent | seen.unknown),
@@ -103,11 +99,6 @@ def _waiting(pod: Pod, now: datetime) -> float:
     """Seconds that a Pod has waited for us alone."""
     ours = pod.gated and not pod.foreign_gates and pod.deletion_timestamp is None
     return max((now - pod.created_at).total_seconds(), 0.0) if ours and pod.created_at is not None else 0.0
-
-
-def _overdue(claim: Claim, now: datetime) -> bool:
-    late = claim.next_action_at is not None and now - claim.next_action_at > OVERDUE_AFTER
-    return late or (claim.phase in _ENDING and now - claim.phase_since > ENDING_AFTER)
 
 
 def _unbound(claim: Claim, pod: Pod | None, now: datetime) -> bool:
