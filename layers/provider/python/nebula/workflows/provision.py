@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from nebula.domain.claim import AttemptOutcome, Claim, Phase
-from nebula.domain.instance import Instance
+from nebula.domain.instance import Instance, InstanceState
 from nebula.lifecycle.observation import ABSENCE_GAP, absence_proved
 from nebula.lifecycle.transitions import MAX_UNKNOWN_OUTCOMES, absent, created, move, take_lease, with_attempt
 from nebula.providers.base import Provider, ProvisionRequest
@@ -46,8 +46,22 @@ def _advance(services: Services, claim: Claim) -> Claim:
     if claim.phase is Phase.PROVISIONING and not _leased(claim, services.clock.now()):
         return _recover(services, claim)
     if claim.phase in (Phase.PROVISIONED, Phase.RELEASING) and not _leased(claim, services.clock.now()):
-        return release(services, claim)
+        return release(services, claim) if _may_release(services, claim) else claim
     return claim
+
+
+def _may_release(services: Services, claim: Claim) -> bool:
+    """Whether the instance will not be refused any more: where a provider queues, it must have been seen running.
+
+    Whatever woke us, an event that came twice or a deadline: the status loop announces it once it runs, and
+    takes back what never does.
+    """
+    if claim.phase is Phase.RELEASING or claim.observation.state is InstanceState.RUNNING:
+        return True
+    try:
+        return not services.providers.get(claim.attempts[-1].candidate.provider).capabilities.queues
+    except ProviderError:
+        return False
 
 
 def _leased(claim: Claim, now: datetime) -> bool:
