@@ -98,7 +98,7 @@ def _judge(
         services.telemetry.warning("claim not settled", claim_id=claim.claim_id, error=str(error))
     except Exception as error:  # noqa: BLE001 - one claim that cannot be judged must not blind us to the others
         services.telemetry.error("claim failed", claim_id=claim.claim_id, error=where(error))
-        services.telemetry.count("ClaimsFailed")
+        services.telemetry.count("Defects")
 
 
 def _assessed(services: Services, claim: Claim, view: ProviderView, by_id: ReadsById) -> Assessment:

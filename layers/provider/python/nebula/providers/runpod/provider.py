@@ -182,6 +182,7 @@ class RunPodProvider:
         except ContractError as error:
             self._telemetry.error("RunPod calls a request of ours malformed", provider=self.name, answer=str(error))
             self._telemetry.count("ProviderContractBroken", provider=self.name)
+            self._telemetry.count("Defects")
             raise
         # The mark is ours whatever the answer left out of ``env``.
         return to_instance(pod).model_copy(update={"mark": request.mark})
