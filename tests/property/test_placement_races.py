@@ -81,6 +81,22 @@ def test_no_interleaving_overspends_on_dynamodb() -> None:
             check(world, store, 2)
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_thousand_pods_at_once_and_a_budget_for_a_hundred(seed: int) -> None:
+    """Ten placements at a time, a thousand in all: at every moment within the budget, in the end exactly full."""
+    world = contest(0, "200")
+    store, between = MemoryClaimStore(), Interleaver(seed)
+    world.claims = between.watched(store, STEPS)
+    services = world.services("placement")
+    for first in range(0, 1000, 10):
+        names = [f"pod-{first + number}" for number in range(10)]
+        uids = {name: world.create_pod(name, announce=False)["metadata"]["uid"] for name in names}
+        between.run(*(partial(place_pod, services, CLUSTER, "default", name, uids[name]) for name in names))
+        assert store.budget(CLUSTER, "pool").committed_per_hour <= PRICE * 100
+    check(world, store, 100)
+    assert len(list(store.live(CLUSTER))) == 1000
+
+
 def test_the_interleavings_differ() -> None:
     """Guards the test itself: a scheduler that always runs one actor to its end would prove nothing."""
     orders = set()
