@@ -19,7 +19,6 @@ IDS += [f"H-{letter}" for letter in "abcdefghijklmnop"]
 OPEN_SECTIONS: frozenset[str] = frozenset(
     {
         "E",
-        "I",
         "X",
         "Y",
     }
