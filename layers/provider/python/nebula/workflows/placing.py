@@ -37,6 +37,9 @@ FORGIVE_AFTER = timedelta(minutes=10)
 
 DEFERRED = "Deferred"
 
+_STEPS = (1, 5, 10)
+"""Minutes to the next try, as a Pod shows them."""
+
 
 class Placing:
     """The pass; raises ``stores.claims.ConflictError`` when somebody else moved the claim meanwhile."""
@@ -211,5 +214,14 @@ class Placing:
 
 
 def shown(claim: Claim) -> str:
-    """A deferral as its Pod shows it: the reason's name, then the words."""
-    return f"{claim.reason}: {claim.message}"
+    """A deferral as its Pod shows it: the reason's name, the words, and when the next try is."""
+    return f"{claim.reason}: {claim.message}; {_next_try(claim)}"
+
+
+def _next_try(claim: Claim) -> str:
+    """In steps, so that a wait that is about as long as the one before is not news."""
+    if claim.next_action_at is None:
+        return "next try when the Pod or its NodePool changes"
+    minutes = (claim.next_action_at - claim.updated_at).total_seconds() / 60
+    step = next((step for step in _STEPS if minutes <= step), None)
+    return f"next try within {step} min" if step else f"next try at {claim.next_action_at:%Y-%m-%dT%H:%MZ}"

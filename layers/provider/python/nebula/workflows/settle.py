@@ -12,6 +12,7 @@ from nebula.domain.instance import InstanceState
 from nebula.events.details import DetailType
 from nebula.kubernetes.api import ConflictError as KubernetesConflictError
 from nebula.kubernetes.api import InvalidError, KubernetesApi, KubernetesError, NotFoundError
+from nebula.kubernetes.owners import what_follows
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.status import status_patch
 from nebula.lifecycle.assessment import Assessment
@@ -144,6 +145,7 @@ def project(services: Services, claim: Claim, api: KubernetesApi, pod: Pod) -> b
             return True
         except InvalidError as error:
             services.telemetry.error("pod status refused", pod=f"{pod.namespace}/{pod.name}", error=str(error))
+            services.telemetry.count("Defects")
             return True
         except KubernetesConflictError:
             again = _unlisted(api, claim)
@@ -167,6 +169,9 @@ def _wanted_patch(claim: Claim, pod: Pod, now: datetime) -> dict[str, Any] | Non
         restart_policy=pod.restart_policy,
         active_deadline_seconds=pod.active_deadline_seconds,
     )
+    if desired is not None and desired.phase == "Failed" and pod.deletion_timestamp is None:
+        text = "; ".join(part for part in (desired.message, what_follows(pod)) if part)
+        desired = replace(desired, message=text)
     return None if desired is None else status_patch(pod, desired, now)
 
 
