@@ -13,7 +13,7 @@ import sys
 from dataclasses import replace
 
 from cli import installation
-from cli.credentials_table import render_plan, render_report
+from cli.credentials_table import COMMAND, render_plan, render_report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +71,14 @@ def _listed(arguments: argparse.Namespace) -> str:
     now = services.clock.now()
     if arguments.output == "json":
         return json.dumps((plan or report).model_dump(mode="json"), indent=2)
-    return render_report(report, now) if plan is None else render_plan(plan, report, now)
+    return render_report(report, now, _command(arguments)) if plan is None else render_plan(plan, report, now)
+
+
+def _command(arguments: argparse.Namespace) -> str:
+    """How this command was given, with ``{}`` for its words."""
+    if arguments.env_file is not None:
+        return f'make credentials ARGS="--env-file {arguments.env_file} {{}}"'
+    return f'make credentials STACK={arguments.stack} ARGS="{{}}"' if arguments.stack is not None else COMMAND
 
 
 def _acknowledged(key: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from nebula.workflows.credential_report import CredentialLine, CredentialReport
+from nebula.domain.credential import CredentialKey, CredentialState
+from nebula.workflows.credential_report import UNRECORDED, CredentialLine, CredentialReport
 from nebula.workflows.retire import RetirementReport
 
 from cli.table import columns
@@ -12,21 +13,33 @@ from cli.table import columns
 HEADERS = (
     "provider", "id", "registry", "user", "sources", "state", "created", "last used", "live", "next", "when", "why",
 )  # fmt: skip
+#: How the command is given where nothing else is said.
+COMMAND = 'make credentials ARGS="{}"'
+RUNBOOK = "docs/credentials.md"
 _DAY = timedelta(days=1)
 _HOUR = timedelta(hours=1)
 _MINUTE = timedelta(minutes=1)
 
 
-def render_report(report: CredentialReport, now: datetime) -> str:
-    """The table, then what waits for a person with the words to type, then what could not be read."""
+def render_report(report: CredentialReport, now: datetime, command: str = COMMAND) -> str:
+    """The table, then what a person has to do, with the words to type, then what could not be read.
+
+    ``command`` is how this installation is spoken to, with ``{}`` where the words go.
+    """
     if not report.lines:
         text = ["no credential is lent"]
     else:
         text = columns([HEADERS, *(_row(line, now) for line in report.lines)])
+    overdue = [line for line in report.lines if line.overdue_since is not None]
     waiting = [line for line in report.lines if line.acknowledge]
+    if overdue:
+        text += ["", f"overdue, tried again each hour ({RUNBOOK}#retirement-overdue says what each reason asks for):"]
+        text += [f"  {line.key}: due {_since(line, now)}, {line.reason}" for line in overdue]
     if waiting:
-        text += ["", "waiting for a person (revoke the password at its registry, then):"]
-        text += [f"  python -m cli credentials acknowledge {line.key}" for line in waiting]
+        text += ["", f"waiting for a person ({RUNBOOK}#acknowledge):"]
+        text += [f"  {_asked(line)}, then\n    {command.format(f'acknowledge {line.key}')}" for line in waiting]
+    if any(line.state == UNRECORDED for line in report.lines):
+        text += ["", f"Unrecorded is left alone: look whose it is ({RUNBOOK}#unrecorded)"]
     return "\n".join([*text, *(f"problem: {problem}" for problem in report.problems)])
 
 
@@ -55,6 +68,18 @@ def age(then: datetime | None, now: datetime) -> str:
     )
     count = f"{distance // unit}{letter}"
     return f"in {count}" if then > now else count
+
+
+def _since(line: CredentialLine, now: datetime) -> str:
+    return f"{age(line.overdue_since, now)} ago"
+
+
+def _asked(line: CredentialLine) -> str:
+    """What a person is asked to do before the word."""
+    if line.state == CredentialState.RETIRING:
+        name = CredentialKey.parse(line.key).object_name
+        return f"make sure that no account of yours at {line.provider} has the registry credential {name}"
+    return f"revoke the password of user {line.user} at {line.registry} (it came from {', '.join(line.sources) or '?'})"
 
 
 def _row(line: CredentialLine, now: datetime) -> tuple[str, ...]:

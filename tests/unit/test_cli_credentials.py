@@ -83,7 +83,8 @@ def test_the_table_tells_who_lent_what_until_when(command: Command, world: Lendi
     assert "in 6d" in new
     assert any("Unrecorded" in line and "left alone" in line for line in lines)
     key = next(row.key for row in world.rows() if row.superseded_at)
-    assert f"python -m cli credentials acknowledge {key}" in out
+    assert f'make credentials ARGS="acknowledge {key}"' in out
+    assert "revoke the password of user c*** at registry.example.com" in out
 
 
 def test_the_json_is_the_whole_report_and_alone_on_stdout(command: Command) -> None:

@@ -162,7 +162,7 @@ def test_what_is_still_listed_after_its_deletion_is_not_retired(monkeypatch: pyt
     world = _unused()
     monkeypatch.setattr(world.provider, "delete_registry_credential", lambda _: None)
     (outcome,) = world.retire().outcomes
-    assert (outcome.kind, outcome.reason) == (Kind.DEFERRED, "simulated still lists it")
+    assert (outcome.kind, outcome.reason) == (Kind.FAILED, "simulated accepted its deletion and still lists it")
     assert world.row().state is RETIRING
     monkeypatch.undo()
     world.clock.advance(HOUR)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pydantic import AwareDatetime
 
-from nebula.credentials.policy import Action, RetirementPolicies, judge
+from nebula.credentials.policy import Action, RetirementPolicies, judge, retirement_time
 from nebula.domain.base import Model
 from nebula.domain.credential import Credential, CredentialState
 from nebula.events.memory import MemoryPublisher
@@ -23,12 +23,20 @@ from nebula.workflows.services import Services
 
 #: The state shown for objects with our name prefix that no row knows.
 UNRECORDED = "Unrecorded"
+_NEXT = {
+    Action.NONE: "",
+    Action.WAIT: "retire",
+    Action.DEFER: "retire when unused",
+    Action.RETIRE: "retire",
+    Action.FINISH: "delete again",
+}
 
 
 class CredentialLine(Model):
     """One line of the report. ``next_at`` is None where time alone changes nothing.
 
-    ``acknowledge`` tells that a person's word is waited for.
+    ``acknowledge`` tells that a person's word is waited for, ``overdue_since`` that a retirement which was due then
+    has failed since, for the last ``reason``.
     """
 
     key: str
@@ -45,6 +53,7 @@ class CredentialLine(Model):
     next_at: AwareDatetime | None = None
     reason: str = ""
     acknowledge: bool = False
+    overdue_since: AwareDatetime | None = None
 
 
 class CredentialReport(Model):
@@ -96,9 +105,12 @@ def _line(services: Services, policies: RetirementPolicies, row: Credential, *, 
     retired = row.state is CredentialState.RETIRED
     live = 0 if retired else len(services.claims.find_by_credential(str(row.key)))
     policy = policies.of(row.key.provider)
-    verdict = judge(row, live, policy, services.clock.now())
-    action = {Action.WAIT: "retire", Action.DEFER: "retire when unused", Action.NONE: ""}.get(verdict.action, "retire")
+    now = services.clock.now()
+    verdict = judge(row, live, policy, now)
+    due_at = min(now, retirement_time(row, policy)[0]) if verdict.action is Action.FINISH else verdict.due_at
     note = f" (put off: {row.note})" if row.note and not retired else ""
+    failing = bool(note) and verdict.action in (Action.RETIRE, Action.FINISH)
+    action = _NEXT[verdict.action]
     return CredentialLine(
         key=str(row.key),
         provider=row.key.provider,
@@ -111,9 +123,10 @@ def _line(services: Services, policies: RetirementPolicies, row: Credential, *, 
         last_used_at=row.last_used_at,
         live_workloads=live,
         next_action=f"{action} (dry run)" if policy.dry_run and action else action,
-        next_at=verdict.due_at,
+        next_at=due_at,
         reason=row.note if retired else verdict.reason + note,
         acknowledge=acknowledge,
+        overdue_since=due_at if failing else None,
     )
 
 

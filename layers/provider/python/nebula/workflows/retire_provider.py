@@ -172,7 +172,7 @@ class ProviderRun:
             if listing.proves_absence(row):
                 self.outcomes.retired(row, self._why(row))
             elif listing.has(row):
-                self.outcomes.defer(row, f"{self.name} still lists it")
+                self.outcomes.defer(row, f"{self.name} accepted its deletion and still lists it", kind=Kind.FAILED)
             else:
                 self.outcomes.unproved(row, UNPROVED)
 
