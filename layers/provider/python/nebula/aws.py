@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from nebula.secret_references import SecretReader
 
 CONNECT_TIMEOUT_SECONDS = 2
-READ_TIMEOUT_SECONDS = 5
+READ_TIMEOUT_SECONDS = 3
 MAX_ATTEMPTS = 4
+#: One call with all its tries, their pauses (at most a second each) aside.
+LONGEST_CALL_SECONDS = (CONNECT_TIMEOUT_SECONDS + READ_TIMEOUT_SECONDS) * MAX_ATTEMPTS
 
 
 def client_config() -> Config:
-    """Time-outs and retries: at most ``MAX_ATTEMPTS`` tries, so one call ends within about half a minute."""
+    """Time-outs and retries: one call ends within ``LONGEST_CALL_SECONDS`` and the pauses between its tries."""
     return Config(
         connect_timeout=CONNECT_TIMEOUT_SECONDS,
         read_timeout=READ_TIMEOUT_SECONDS,

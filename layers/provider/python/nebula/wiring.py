@@ -7,15 +7,19 @@ here but Parameter Store, once, for the fingerprint key of the two functions tha
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from datetime import timedelta
 
 from pydantic import SecretStr
 
-from nebula.aws import AwsClients
+from nebula.aws import LONGEST_CALL_SECONDS, AwsClients
 from nebula.clock import SystemClock
 from nebula.events.eventbridge import EventBridgePublisher
 from nebula.events.memory import MemoryTickQueue
 from nebula.events.publisher import TickQueue
 from nebula.events.sqs_ticks import SqsTickQueue
+from nebula.http import Limits
+from nebula.kubernetes import transport
 from nebula.kubernetes.clusters import ParameterClusters
 from nebula.observability import PowertoolsTelemetry
 from nebula.parameters import Parameters, SsmParameters
@@ -30,6 +34,9 @@ from nebula.workflows.services import Services
 
 #: Functions whose role may read the fingerprint key.
 FINGERPRINTING = frozenset({"provisioning", "credential_retirement"})
+#: In the status loop one provider or cluster that hangs must leave time for the others: it is asked again in seconds.
+POLLING_PROVIDER_LIMITS = Limits(connect=3.0, read=10.0, total=15.0)
+POLLING_CLUSTER_LIMITS = replace(transport.LIMITS, connect=2.0, read=6.0, total=8.0, tries=2)
 
 
 def build(function: str, settings: Settings) -> Services:
@@ -43,7 +50,8 @@ def build(function: str, settings: Settings) -> Services:
     aws = AwsClients()
     parameters = SsmParameters(aws.ssm, clock)
     cluster_access = SecretReferences(parameters, lambda: aws.secretsmanager, clock)
-    surroundings = Surroundings(clock=clock, telemetry=telemetry, environment=dict(os.environ))
+    provider_limits, cluster_limits = limits_of(function)
+    surroundings = Surroundings(clock=clock, telemetry=telemetry, environment=dict(os.environ), limits=provider_limits)
     return Services(
         function=function,
         installation=settings.installation_id,
@@ -54,13 +62,27 @@ def build(function: str, settings: Settings) -> Services:
         sightings=DynamoSightingStore(aws.dynamodb, settings.blocks_table),
         publisher=EventBridgePublisher(aws.events, settings.event_bus),
         ticks=_ticks(aws, settings, clock),
-        clusters=ParameterClusters(cluster_access, settings.clusters_path, clock),
+        clusters=ParameterClusters(cluster_access, settings.clusters_path, clock, limits=cluster_limits),
         providers=ProviderFactory(parameters, settings.providers_path, surroundings),
         telemetry=telemetry,
         fingerprint_key=_fingerprint_key(function, parameters, settings, telemetry),
         lease=settings.lease,
         tick_interval=settings.tick_interval,
+        longest_call=longest_call_of(function),
     )
+
+
+def limits_of(function: str) -> tuple[Limits, Limits]:
+    """Bounds of one call to a provider, and to a cluster."""
+    if function == "status_polling":
+        return POLLING_PROVIDER_LIMITS, POLLING_CLUSTER_LIMITS
+    return Limits(), transport.LIMITS
+
+
+def longest_call_of(function: str) -> timedelta:
+    """The longest that one outside call of a function can take, creates aside."""
+    seconds = max(LONGEST_CALL_SECONDS, *(limits.total for limits in limits_of(function)))
+    return timedelta(seconds=seconds)
 
 
 def _ticks(aws: AwsClients, settings: Settings, clock: SystemClock) -> TickQueue:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 
 from pydantic import SecretStr
 
 from nebula.clock import Clock
+from nebula.http import HttpClient, Limits, new_session
 from nebula.observability import Telemetry
 from nebula.parameters import Parameters, ParameterUnavailableError
 from nebula.providers.base import Provider
@@ -22,11 +23,15 @@ from nebula.providers.errors import ProviderUnavailableError, ProviderUnconfigur
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a builder may use besides the key. ``environment`` holds endpoints such as ``RUNPOD_API_BASE_URL``."""
+    """What a builder may use besides the key.
+
+    ``environment`` holds endpoints such as ``RUNPOD_API_BASE_URL``; ``limits`` bound one call, but for creates.
+    """
 
     clock: Clock
     telemetry: Telemetry
     environment: Mapping[str, str]
+    limits: Limits = field(default_factory=Limits)
 
 
 Builder = Callable[[SecretStr, Surroundings], Provider]
@@ -37,7 +42,8 @@ def _runpod(key: SecretStr, around: Surroundings) -> Provider:
     from nebula.providers.runpod.client import DEFAULT_BASE_URL
 
     endpoint = around.environment.get("RUNPOD_API_BASE_URL") or DEFAULT_BASE_URL
-    return build(api_key=key, base_url=endpoint, clock=around.clock, telemetry=around.telemetry)
+    http = HttpClient(new_session(), limits=around.limits)
+    return build(api_key=key, base_url=endpoint, clock=around.clock, telemetry=around.telemetry, http=http)
 
 
 def _simulated(key: SecretStr, around: Surroundings) -> Provider:

@@ -6,6 +6,7 @@ either changes nothing.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,8 @@ from nebula.workflows.views import ClusterView, ProviderView, view_clusters, vie
 
 #: Claims handled at once: writes to the ledger and the cluster dominate, not computation.
 WORKERS = 8
+#: The note of the claim at which a look stopped, "" after one that reached all.
+_RESUME = "look/next"
 
 
 @dataclass(frozen=True)
@@ -45,36 +48,47 @@ class Observation:
 def look(services: Services, *, until: datetime, extra_providers: Iterable[str] = ()) -> Observation:
     """List once, judge every live claim, write what changed, project Pod status.
 
-    ``until`` is when to stop cleanly; the next look goes on with what is left. Claims are judged in
-    the order of their ids, starting at a place that moves with the clock, so that a look that is
-    always cut short still reaches everybody.
+    ``until`` is when nothing new is begun; the next look goes on where this one stopped. Claims are judged in the
+    order of their ids; a look that follows a whole one begins at a place that moves with the clock.
     """
     unknown: set[str] = set()
     clusters = view_clusters(services, unknown)
-    claims = [claim for view in clusters.values() for claim in view.claims]
+    claims = sorted((claim for view in clusters.values() for claim in view.claims), key=lambda c: c.claim_id)
     names = {c.attempts[-1].candidate.provider for c in claims if c.attempts} | set(extra_providers)
     providers = view_providers(services, sorted(names), claims, unknown)
-    queue = _rotated(claims, services.clock.now())
+    resume = services.sightings.recall(_RESUME) or ""
+    queue = _in_turn(claims, resume, services.clock.now())
     by_id = ReadsById(services)
-    handled = 0
+    handled, stopped_at = 0, ""
+
+    def judge(claim: Claim) -> bool:
+        if services.clock.now() >= until:
+            return False
+        _judge(services, claim, clusters, providers, by_id)
+        return True
+
     with ThreadPoolExecutor(max_workers=WORKERS) as pool:
         for start in range(0, len(queue), WORKERS * 4):
-            if services.clock.now() >= until:
-                left = len(queue) - handled
-                services.telemetry.warning(
-                    "look cut short", handled=handled, left=left, next_claim=queue[start].claim_id
-                )
-                return Observation(clusters, providers, handled, True, unknown)
             batch = queue[start : start + WORKERS * 4]
-            list(pool.map(lambda claim: _judge(services, claim, clusters, providers, by_id), batch))
-            handled += len(batch)
-    return Observation(clusters, providers, handled, False, unknown)
+            done = list(pool.map(judge, batch))
+            handled += sum(done)
+            if not all(done):
+                stopped_at = batch[done.index(False)].claim_id
+                break
+    if stopped_at:
+        left = len(queue) - handled
+        services.telemetry.warning("look cut short", handled=handled, left=left, next_claim=stopped_at)
+    if stopped_at != resume:
+        services.sightings.note(_RESUME, stopped_at, services.clock.now())
+    return Observation(clusters, providers, handled, bool(stopped_at), unknown)
 
 
-def _rotated(claims: list[Claim], now: datetime) -> list[Claim]:
+def _in_turn(claims: list[Claim], resume: str, now: datetime) -> list[Claim]:
+    """The claims, beginning at ``resume`` where the last look stopped, else at a place that moves with the clock."""
     if not claims:
         return claims
-    start = int(now.timestamp()) % len(claims)
+    start = bisect_left(claims, resume, key=lambda claim: claim.claim_id) if resume else int(now.timestamp())
+    start %= len(claims)
     return claims[start:] + claims[:start]
 
 

@@ -21,8 +21,8 @@ from nebula.workflows.wake import wake_budget_waiters
 TICKS_AHEAD = 7
 #: A tick that comes this long after its time has been overtaken by a later one.
 STALE_AFTER = timedelta(seconds=60)
-#: Kept back from the function's time for what must still be written.
-RESERVE = timedelta(seconds=5)
+#: Kept back from the function's time beside one outside call at its longest, to say where a run stopped.
+WRAP_UP = timedelta(seconds=2)
 #: Kept back from the scheduled look for the sweep, which would never run after looks that are cut short.
 SWEEP_TIME = timedelta(seconds=15)
 
@@ -61,10 +61,11 @@ def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> P
         _enqueue(services)
         beat_nodes(services, live, services.providers.names(), min_age=timedelta(0))
     configured = _configured(services)
-    seen = look(services, until=until - RESERVE - SWEEP_TIME, extra_providers=configured)
+    ends_at = until - reserve(services)
+    seen = look(services, until=ends_at - SWEEP_TIME, extra_providers=configured)
     seen.unknown.update(f"cluster/{name}" for name in missing_clusters(services))
     due = _wake(services, seen)
-    report = sweep(services, seen, policy, until=until - RESERVE)
+    report = sweep(services, seen, policy, until=ends_at)
     gauges.report(services, seen, configured)
     services.telemetry.info(
         "swept",
@@ -78,6 +79,11 @@ def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> P
     return PollReport(handled=seen.handled, due=due, cut_short=seen.cut_short)
 
 
+def reserve(services: Services) -> timedelta:
+    """How long before its time is up a run must begin nothing new: a call that was just begun may hang that long."""
+    return services.longest_call + WRAP_UP
+
+
 def _enqueue(services: Services) -> None:
     """The next ticks; a queue that does not take them costs the beats between two runs, never this run."""
     try:
@@ -88,7 +94,7 @@ def _enqueue(services: Services) -> None:
 
 
 def _look(services: Services, until: datetime) -> PollReport:
-    seen = look(services, until=until - RESERVE)
+    seen = look(services, until=until - reserve(services))
     return PollReport(handled=seen.handled, due=_wake(services, seen), cut_short=seen.cut_short)
 
 

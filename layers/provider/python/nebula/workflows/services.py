@@ -23,7 +23,8 @@ class Services:
     """The edges and the few numbers of one function.
 
     ``function`` names the event source (``nebula.<function>``). ``lease`` is how long one function
-    call may hold a claim (its timeout plus 30 s). ``fingerprint_key`` keys the HMAC of credentials.
+    call may hold a claim (its timeout plus 30 s). ``longest_call`` is the longest that one outside call can
+    take here. ``fingerprint_key`` keys the HMAC of credentials.
     """
 
     function: str
@@ -41,6 +42,7 @@ class Services:
     fingerprint_key: SecretStr
     lease: timedelta = timedelta(seconds=120)
     tick_interval: timedelta = timedelta(seconds=15)
+    longest_call: timedelta = timedelta(seconds=20)
 
     @property
     def source(self) -> str:

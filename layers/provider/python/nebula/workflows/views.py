@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -89,29 +90,42 @@ def view_clusters(services: Services, unknown: set[str]) -> dict[str, ClusterVie
 
     A cluster that does not answer has ``pods`` None; one whose parameter cannot be used is left out.
     """
-    views: dict[str, ClusterView] = {}
-    for name in services.clusters.names():
-        try:
-            api = services.clusters.get(name)
-        except KubernetesError as error:
-            _cluster_unknown(services, name, str(error), unknown)
-            continue
-        view = views[name] = ClusterView(api, sorted(services.claims.live(name), key=lambda c: c.claim_id))
-        try:
-            view.uid = _uid(view)
-            listed = view.api.list_pods(label_selector=ENABLED_SELECTOR)
-            view.pods = {pod.uid: pod for pod in map(Pod.from_object, listed)}
-        except (KubernetesError, MalformedPodError) as error:
-            _cluster_unknown(services, name, str(error), unknown)
-        strange = [claim.claim_id for claim in view.claims if not view.is_home_of(claim)]
-        if strange:
-            why = f"another cluster answers: its kube-system UID is not that of {len(strange)} claims' cluster"
-            _cluster_unknown(services, name, why, unknown, claims=strange[:_NAMED])
-    return views
+    names = list(services.clusters.names())
+    if not names:
+        return {}
+    with ThreadPoolExecutor(max_workers=min(len(names), _VIEWERS)) as pool:
+        views = list(pool.map(lambda name: _view_cluster(services, name, unknown), names))
+    return {name: view for name, view in zip(names, views, strict=True) if view is not None}
+
+
+def _view_cluster(services: Services, name: str, unknown: set[str]) -> ClusterView | None:
+    """One cluster; at the same time as the others, so that one that hangs costs them nothing."""
+    try:
+        api = services.clusters.get(name)
+    except KubernetesError as error:
+        _cluster_unknown(services, name, str(error), unknown)
+        return None
+    except KeyError:
+        # Its parameter went between two reads: the sweep misses it where claims live.
+        return None
+    view = ClusterView(api, list(services.claims.live(name)))
+    try:
+        view.uid = _uid(view)
+        listed = view.api.list_pods(label_selector=ENABLED_SELECTOR)
+        view.pods = {pod.uid: pod for pod in map(Pod.from_object, listed)}
+    except (KubernetesError, MalformedPodError) as error:
+        _cluster_unknown(services, name, str(error), unknown)
+    strange = [claim.claim_id for claim in view.claims if not view.is_home_of(claim)]
+    if strange:
+        why = f"another cluster answers: its kube-system UID is not that of {len(strange)} claims' cluster"
+        _cluster_unknown(services, name, why, unknown, claims=strange[:_NAMED])
+    return view
 
 
 #: Claims named in one log line.
 _NAMED = 20
+#: Clusters read at once.
+_VIEWERS = 8
 
 
 def _uid(view: ClusterView) -> str:
