@@ -12,6 +12,7 @@ from nebula.clock import ManualClock
 from nebula.kubernetes.node_pool import node_pool_from_object
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.workload import published_ports, refusals, shape_of
+from nebula.providers.factory import BUILDERS
 from nebula.providers.simulated import SimulatedProvider
 from nebula.providers.simulated.catalog import default_offerings
 
@@ -70,6 +71,11 @@ def test_each_node_pool_is_read_and_applied(pool: Object) -> None:
     world.emulator.create(NODE_POOLS, "", pool)
     assert read.name == pool["metadata"]["name"]
     assert world.api.get_node_pool(read.name) is not None
+
+
+@pytest.mark.parametrize("pool", POOLS.values(), ids=POOLS)
+def test_no_sample_names_a_provider_that_this_release_lacks(pool: Object) -> None:
+    assert {provider["name"] for provider in pool["spec"]["providers"]} <= set(BUILDERS)
 
 
 @pytest.mark.parametrize("workload", [read for _, read in WORKLOADS], ids=[name for name, _ in WORKLOADS])

@@ -27,6 +27,7 @@ from local.kubernetes.adapter import SERVER, session
 from local.kubernetes.resources import BY_KIND
 from local.kubernetes.resources import PODS as POD_KIND
 from local.kubernetes.server import Emulator
+from tests.support.kustomize import manifests
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "cluster/forwarder"
@@ -35,8 +36,7 @@ Object = dict[str, Any]
 
 def documents() -> list[Object]:
     """What the kustomization installs, its generated ConfigMap aside."""
-    listed = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["resources"]
-    return [document for name in listed for document in yaml.safe_load_all((FOLDER / name).read_text())]
+    return manifests(FOLDER)
 
 
 def one(kind: str) -> Object:
