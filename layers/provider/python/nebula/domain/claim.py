@@ -13,6 +13,9 @@ from nebula.domain.candidate import Candidate, Shape
 from nebula.domain.instance import InstanceState, Mark
 from nebula.domain.nodepool import Failover
 
+#: Characters kept of a text that quotes a Pod: a Pod may be 1.5 MB, a row 400 KB.
+MAX_TEXT = 2000
+
 
 class Phase(StrEnum):
     """Where a claim stands; the moves between them are in ``nebula.lifecycle.transitions``."""
@@ -204,3 +207,8 @@ class Claim(StoredModel):
 def claim_id_for(cluster: str, pod_uid: str) -> str:
     """The claim id of a Pod: 32 lower-case hex digits of cluster and Pod uid (design §7)."""
     return hashlib.sha256(f"{cluster}/{pod_uid}".encode()).hexdigest()[:32]
+
+
+def bounded(text: str) -> str:
+    """A text as a row keeps it: at most ``MAX_TEXT`` characters, an ellipsis where it was cut."""
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"

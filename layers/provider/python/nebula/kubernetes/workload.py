@@ -116,6 +116,8 @@ def _texts(container: Object, key: str) -> list[str] | None:
         return None
     if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
         raise InvalidPodError("InvalidField", f"container {container.get('name')}: {key} is not a list of texts")
+    if any("\0" in item for item in found):
+        raise InvalidPodError("InvalidField", f"container {container.get('name')}: {key} holds a NUL character")
     return found
 
 

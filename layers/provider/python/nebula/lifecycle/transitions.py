@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from nebula.domain.claim import Attempt, AttemptOutcome, Claim, Observation, Phase, TerminationReason
+from nebula.domain.claim import Attempt, AttemptOutcome, Claim, Observation, Phase, TerminationReason, bounded
 from nebula.domain.instance import Instance
 from nebula.lifecycle.observation import observed
 
@@ -18,6 +18,8 @@ from nebula.lifecycle.observation import observed
 MAX_CHAINED_REJECTIONS = 4
 #: Calls in a row with an unknown outcome before the candidate is given up for this claim.
 MAX_UNKNOWN_OUTCOMES = 3
+#: The reason of a claim whose last create gave no answer.
+OUTCOME_UNKNOWN = "OutcomeUnknown"
 #: Ended attempts that a claim remembers. A Pod that nobody can serve is tried for days, and a row must
 #: stay far below DynamoDB's 400 KB.
 KEPT_ATTEMPTS = 20
@@ -45,9 +47,14 @@ class IllegalMoveError(RuntimeError):
 
 
 def move(claim: Claim, phase: Phase, now: datetime, **changes: Any) -> Claim:
-    """The claim in ``phase`` with ``changes``; IllegalMoveError when ``MOVES`` has no such move."""
+    """The claim in ``phase`` with ``changes``; IllegalMoveError when ``MOVES`` has no such move.
+
+    A long message is cut: what a Pod is told of its fields may be as long as the Pod.
+    """
     if phase not in MOVES[claim.phase]:
         raise IllegalMoveError(f"{claim.phase} cannot become {phase}")
+    if "message" in changes:
+        changes["message"] = bounded(changes["message"])
     if phase is not claim.phase:
         changes.setdefault("phase_since", now)
     return claim.model_copy(update={"phase": phase, "updated_at": now, **changes})
@@ -140,7 +147,7 @@ def back_to_pending(
     """
     changes: dict[str, Any] = {}
     if outcome is not None:
-        changes["attempts"] = with_attempt(claim, outcome=outcome, failures=failures, detail=message)
+        changes["attempts"] = with_attempt(claim, outcome=outcome, failures=failures, detail=bounded(message))
     if exclude and claim.candidate is not None:
         changes["exclusions"] = tuple(dict.fromkeys((*claim.exclusions, claim.candidate.key)))
     if rejected:
@@ -164,7 +171,7 @@ def throttled(claim: Claim, now: datetime, *, until: datetime, message: str) -> 
         claim,
         Phase.PLACED,
         now,
-        attempts=with_attempt(claim, outcome=AttemptOutcome.REFUSED, detail=message),
+        attempts=with_attempt(claim, outcome=AttemptOutcome.REFUSED, detail=bounded(message)),
         next_action_at=until,
         reason="RateLimited",
         message=message,
@@ -174,7 +181,7 @@ def throttled(claim: Claim, now: datetime, *, until: datetime, message: str) -> 
 def outcome_unknown(claim: Claim, now: datetime, *, message: str) -> Claim:
     """The call ended without an answer: it may exist. Nothing more happens before the lease ends."""
     return move(
-        claim, Phase.PROVISIONING, now, unknown_outcomes=claim.unknown_outcomes + 1, reason="OutcomeUnknown",
+        claim, Phase.PROVISIONING, now, unknown_outcomes=claim.unknown_outcomes + 1, reason=OUTCOME_UNKNOWN,
         message=message,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from nebula.domain.candidate import Candidate, Shape
-from nebula.domain.claim import Claim, Phase, claim_id_for
+from nebula.domain.claim import Claim, Phase, bounded, claim_id_for
 from nebula.events.details import DetailType
 from nebula.kubernetes.api import ForbiddenError, KubernetesApi
 from nebula.kubernetes.pod import Pod
@@ -173,7 +173,7 @@ class Placing:
 
     def _write(self, phase: Phase, shape: Shape, *, limit: Decimal | None = None, **changes: Any) -> Claim:
         """Create or move the claim; the hash tells later events whether the Pod has changed since."""
-        changes |= {"shape": shape, "pod_fields_hash": self._pod.fields_hash()}
+        changes |= {"shape": shape, "pod_fields_hash": self._pod.fields_hash(), "message": bounded(changes["message"])}
         if self._claim is None:
             return self._services.claims.create(self._new(phase, **changes), budget_limit=limit)
         moved = move(self._claim, phase, self._now, **changes)
