@@ -42,7 +42,7 @@ def _abandoned(claim_id: str, reason: str) -> str:
     from pydantic import ValidationError
 
     try:
-        services = replace(build("operator", Settings.from_environment()), function="operator")
+        services = replace(build("operator", Settings()), function="operator")
         claim = abandon(services, claim_id, reason)
     except NotAbandonedError as error:
         raise installation.InstallationError(str(error)) from None

@@ -64,7 +64,7 @@ def _listed(arguments: argparse.Namespace) -> str:
     from nebula.wiring import build
     from nebula.workflows.credential_report import plan_retirement, report_credentials
 
-    settings = RetirementSettings.from_environment()
+    settings = RetirementSettings()
     services = build("credential_retirement", settings)
     report = report_credentials(services, policies(settings), include_retired=arguments.all)
     plan = plan_retirement(services, policies(settings)) if arguments.plan else None
@@ -92,7 +92,7 @@ def _acknowledged(key: str) -> str:
         parsed = CredentialKey.parse(key)
     except ValueError:
         raise installation.InstallationError(f"{key!r} is not a key; copy it from the table") from None
-    services = replace(build("credential_retirement", RetirementSettings.from_environment()), function="operator")
+    services = replace(build("credential_retirement", RetirementSettings()), function="operator")
     row = services.credentials.get(parsed)
     if row is None or not acknowledgeable(row):
         raise installation.InstallationError(f"nothing waits for a word about {key}")

@@ -18,7 +18,7 @@ from nebula.workflows.services import Services
 @cache
 def settings() -> RetirementSettings:
     """This function's settings, read on its first event."""
-    return RetirementSettings.from_environment()
+    return RetirementSettings()
 
 
 @cache

@@ -21,7 +21,7 @@ _CLAIM_EVENTS = frozenset({DetailType.CLAIM_DUE, DetailType.PROVISION_REJECTED})
 @cache
 def services() -> Services:
     """The edges of this function, built on its first event and kept while it is warm."""
-    return build("placement", Settings.from_environment())
+    return build("placement", Settings())
 
 
 def handler(event: object, _context: object) -> dict[str, Any]:

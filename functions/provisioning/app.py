@@ -23,7 +23,7 @@ _RECLAIM_PHASES = frozenset({Phase.WITHDRAWING, Phase.TERMINATING})
 @cache
 def services() -> Services:
     """The edges of this function, built on its first event and kept while it is warm."""
-    return build("provisioning", Settings.from_environment())
+    return build("provisioning", Settings())
 
 
 def handler(event: object, _context: object) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class LambdaContext(Protocol):
 @cache
 def settings() -> SweepSettings:
     """This function's settings, read on its first event."""
-    return SweepSettings.from_environment()
+    return SweepSettings()
 
 
 @cache

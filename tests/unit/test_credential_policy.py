@@ -99,7 +99,7 @@ def test_settings_make_policies_and_a_provider_may_have_its_own(monkeypatch: pyt
     monkeypatch.setenv("NEBULA_RETIREMENT_GRACE", "PT0S")
     monkeypatch.setenv("NEBULA_MAX_AGE", "")
     monkeypatch.setenv("NEBULA_RETIREMENT_OVERRIDES", '{"runpod": {"unused_after": "PT1H", "dry_run": true}}')
-    made = policies(RetirementSettings.from_environment())
+    made = policies(RetirementSettings())
     general, own = made.of("modal"), made.of("runpod")
     assert (general.unused_after, general.superseded_after, general.max_age) == (3 * DAY, HOUR, None)
     assert (own.unused_after, own.superseded_after, own.grace) == (HOUR, HOUR, timedelta(0))
@@ -121,7 +121,7 @@ def test_a_wrong_policy_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch,
         monkeypatch.setenv(f"NEBULA_{required.upper()}", text)
     monkeypatch.setenv(name, value)
     with pytest.raises(ValidationError):
-        RetirementSettings.from_environment()
+        RetirementSettings()
 
 
 def test_policies_have_bounds() -> None:

@@ -1,17 +1,14 @@
 """AWS clients of one process: built on first use, with explicit time-outs and bounded retries.
 
-``AWS_ENDPOINT_URL`` (and ``AWS_ENDPOINT_URL_<SERVICE>``) is honoured by botocore itself when a client is built.
-The clients are botocore's own: boto3 would make the same ones, and import its transfer manager with them, a
-seventh of a cold start.
+``AWS_ENDPOINT_URL`` (and ``AWS_ENDPOINT_URL_<SERVICE>``) is honoured by boto3 itself when a client is built.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
-import botocore.session
+import boto3
 from botocore.config import Config
 
 if TYPE_CHECKING:
@@ -39,50 +36,33 @@ def client_config() -> Config:
     )
 
 
-class ClientSource(Protocol):
-    """What is used of ``boto3.session.Session``."""
-
-    def client(self, service_name: Any, *, config: Config | None = None) -> Any:
-        """A client of a service."""
-        ...
-
-
 class AwsClients:
-    """The clients that the control plane uses, one of each; safe to share between threads once built.
+    """The clients that the control plane uses, one of each; safe to share between threads once built."""
 
-    ``source`` makes them, where it is not to be this process's own environment.
-    """
-
-    def __init__(self, source: ClientSource | None = None) -> None:
-        own: Callable[..., Any] = botocore.session.get_session().create_client
-        self._make: Callable[..., Any] = own if source is None else source.client
+    def __init__(self, session: boto3.session.Session | None = None) -> None:
+        self._session = session or boto3.session.Session()
 
     @cached_property
     def dynamodb(self) -> DynamoDBClient:
         """Ledgers."""
-        made: DynamoDBClient = self._make("dynamodb", config=client_config())
-        return made
+        return self._session.client("dynamodb", config=client_config())
 
     @cached_property
     def events(self) -> EventBridgeClient:
         """The bus."""
-        made: EventBridgeClient = self._make("events", config=client_config())
-        return made
+        return self._session.client("events", config=client_config())
 
     @cached_property
     def sqs(self) -> SQSClient:
         """The tick queue."""
-        made: SQSClient = self._make("sqs", config=client_config())
-        return made
+        return self._session.client("sqs", config=client_config())
 
     @cached_property
     def ssm(self) -> SSMClient:
         """Provider keys and cluster access."""
-        made: SSMClient = self._make("ssm", config=client_config())
-        return made
+        return self._session.client("ssm", config=client_config())
 
     @cached_property
     def secretsmanager(self) -> SecretReader:
         """Cluster access that is kept in Secrets Manager."""
-        made: SecretReader = self._make("secretsmanager", config=client_config())
-        return made
+        return self._session.client("secretsmanager", config=client_config())

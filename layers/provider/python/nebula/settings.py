@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from nebula.environment_model import EnvironmentModel
 
-
-class Settings(EnvironmentModel):
+class Settings(BaseSettings):
     """What every function knows. Durations are ISO-8601; a missing variable is named by the error."""
+
+    model_config = SettingsConfigDict(env_prefix="NEBULA_", frozen=True, extra="ignore", hide_input_in_errors=True)
 
     installation_id: str = Field(min_length=1, max_length=128)
     event_bus: str
@@ -53,12 +53,6 @@ class RetirementSettings(Settings):
     retirement_dry_run: bool = False
     retirement_overrides: dict[str, RetirementOverride] = Field(default_factory=dict)
     retirement_limit: int = Field(default=50, ge=1, le=1000)
-
-    @field_validator("retirement_overrides", mode="before")
-    @classmethod
-    def _from_json(cls, value: object) -> object:
-        """JSON as the environment holds it."""
-        return json.loads(value) if isinstance(value, str) else value
 
     @field_validator("max_age", mode="before")
     @classmethod

@@ -15,15 +15,16 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, TypeVar
 
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from pydantic import BaseModel, TypeAdapter
-
-from nebula.stores.dynamo_types import decode, encode
 
 Item = dict[str, Any]
 """Attributes in the wire form, ``{"phase": {"S": "Placed"}}``."""
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
+_serializer = TypeSerializer()
+_deserializer = TypeDeserializer()
 _durations: TypeAdapter[timedelta] = TypeAdapter(timedelta)
 
 
@@ -36,7 +37,7 @@ def time_text(moment: datetime) -> str:
 
 def to_attributes(values: Mapping[str, Any]) -> Item:
     """Plain values (text, numbers, times, models, collections of these) in the wire form."""
-    return {name: encode(_native(value)) for name, value in values.items()}
+    return {name: _serializer.serialize(_native(value)) for name, value in values.items()}
 
 
 def to_item(model: BaseModel) -> Item:
@@ -46,7 +47,7 @@ def to_item(model: BaseModel) -> Item:
 
 def to_values(item: Mapping[str, Any]) -> dict[str, Any]:
     """The wire form as plain values; numbers become Decimal."""
-    return {name: decode(value) for name, value in item.items()}
+    return {name: _deserializer.deserialize(value) for name, value in item.items()}
 
 
 def from_item(model: type[ModelT], item: Mapping[str, Any]) -> ModelT:
