@@ -65,4 +65,5 @@ class AwsClients:
     @cached_property
     def secretsmanager(self) -> SecretReader:
         """Cluster access that is kept in Secrets Manager."""
-        return self._session.client("secretsmanager", config=client_config())
+        reader: SecretReader = self._session.client("secretsmanager", config=client_config())
+        return reader
