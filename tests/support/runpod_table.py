@@ -39,6 +39,7 @@ CREATE: list[tuple[int, str, type[ProviderError]]] = [
     (404, "resource not found", RequestRefusedError),
     (413, "", InvalidWorkloadError),
     (422, "Request validation failed.", ContractError),
+    (400, "dockerArgs: key provided in request body which is not in input schema", ContractError),
     (429, "rate limit exceeded for the minute window", RateLimitedError),
     (500, "Something went wrong. Please try again later or contact support.", ProviderUnavailableError),
     (500, "could not find any pods with required specifications", ProviderUnavailableError),

@@ -14,6 +14,7 @@ from nebula.events.details import DetailType
 from nebula.lifecycle.transitions import (
     MAX_CHAINED_REJECTIONS,
     MAX_UNKNOWN_OUTCOMES,
+    OUTCOME_UNKNOWN,
     back_to_pending,
     outcome_unknown,
     throttled,
@@ -77,6 +78,8 @@ def give_up_unknown(services: Services, claim: Claim) -> Claim:
     """After too many unknown outcomes, and once nothing was made: another candidate for this claim."""
     now = services.clock.now()
     message = f"{_provider(claim)} did not answer {MAX_UNKNOWN_OUTCOMES} times; nothing was created"
+    if claim.reason == OUTCOME_UNKNOWN:
+        message = f"{message}; last: {claim.message}"
     moved = back_to_pending(
         claim,
         now,

@@ -79,6 +79,7 @@ CREATE_RULES = (
     # Schema violations come first: "$: missing property 'image'" is our bug, not a bad image.
     _rule((422,), r"gpu[./]id\b.*value must be one of", UnsupportedAcceleratorError),
     _rule((400, 422), r"request validation failed|\$[.\w\[\]]*: |additional propert|missing propert", ContractError),
+    _rule((400, 422), r"not in (the )?input schema|unrecogni[sz]ed key", ContractError),  # seen, of REST v1
     _rule((400, 422), r"must either provide a template id or pod configuration", ContractError),  # seen: no `disk`
     _rule(
         _REFUSALS,
