@@ -1,6 +1,6 @@
-"""``python -m cli abandon CLAIM_ID --reason TEXT``: end a claim that nobody can confirm the end of.
+"""``nebula abandon CLAIM_ID --reason TEXT``: end a claim that nobody can confirm the end of.
 
-What it rented may still be billed and is yours to end by hand. The log and an event keep your reason.
+What it rented may still be billed and is yours to end by hand. The ledger and an event keep your reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     installation.add_arguments(parser)
     parser.add_argument("claim_id", help="32 hex digits, as the Pod's annotation and the log show them")
-    parser.add_argument("--reason", required=True, help="why; kept in the ledger, the log and an event (no secrets)")
+    parser.add_argument("--reason", required=True, help="why; kept in the ledger and told by an event (no secrets)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -28,6 +28,7 @@ MODELS: dict[str, type[Detail]] = {
     "nodepool-changed": NodePoolDetail,
     "claim-placed": ClaimDetail,
     "claim-due": ClaimDetail,
+    "claim-abandoned": ClaimDetail,
     "instance-ready": ClaimDetail,
     "provision-rejected": ClaimDetail,
     "schedule-status": TickDetail,
@@ -68,7 +69,9 @@ def test_pod_samples_carry_the_fixture_s_identity_and_never_its_spec(event: str,
     assert "spec" not in detail
 
 
-@pytest.mark.parametrize("name", ["claim-placed", "claim-due", "instance-ready", "provision-rejected"])
+@pytest.mark.parametrize(
+    "name", ["claim-placed", "claim-due", "claim-abandoned", "instance-ready", "provision-rejected"]
+)
 def test_claim_samples_carry_the_claim_of_the_gpu_pod(name: str) -> None:
     detail = load("events", name)["detail"]
     assert detail["claim_id"] == claim_id_for("demo", fixture("pod-gpu")["metadata"]["uid"])

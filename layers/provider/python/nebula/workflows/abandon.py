@@ -1,7 +1,7 @@
 """An operator's word that a claim is over although nobody can confirm it (field report B4).
 
 For a provider whose key is gone, an account that is closed, a cluster that will not come back. What was
-rented may still be billed: it counts as gone on the operator's word only, and the log and an event say so.
+rented may still be billed: it counts as gone on the operator's word only, and the ledger and an event say so.
 An abandoned instance that shows up again is an orphan like any other.
 """
 
