@@ -160,15 +160,17 @@ def test_failing_one_page_of_a_list_changes_no_pods_status(page: int, how: str) 
     assert world.alive() == alive
 
 
-def test_a_pod_deleted_while_a_page_fails_is_given_back_and_gone_only_once_that_is_seen() -> None:
+def test_a_delete_is_believed_by_id_while_a_page_fails_and_not_while_the_id_cannot_be_read_either() -> None:
     world = paged_runpod(7, at_most=3)
     fail_page(world, 2, FAILURES["broken"])
-    last = {claim.instance_id: claim.pod_name for claim in world.claims.all()}[world.alive()[-1]]
-    instance = world.claim(last).instance_id
+    instance = world.alive()[-1]
+    last = next(claim.pod_name for claim in world.claims.all() if claim.instance_id == instance)
+    unreadable = Failure(502, raw="<html>bad gateway</html>", method="GET", path=f"/v2/pods/{instance}", times=10_000)
+    world.simulator.fail(unreadable)
     world.delete_pod(last)
     world.pump()
     world.run(2)
     assert instance not in world.alive()
     assert world.pod(last) is not None
-    del world.simulator.handle  # type: ignore[attr-defined]
+    unreadable.times = 0
     until_true(world, lambda: world.pod(last) is None)
