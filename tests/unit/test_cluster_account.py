@@ -24,7 +24,7 @@ ACCOUNT = "system:serviceaccount:nebula-system:nebula-control-plane"
 
 
 def _install(emulator: Emulator) -> None:
-    for document in [*ROLES, *manifests(CLUSTER / "account")]:
+    for document in [*manifests(CLUSTER / "namespace"), *ROLES, *manifests(CLUSTER / "account")]:
         namespace = document["metadata"].get("namespace", "")
         emulator.create(BY_KIND[document["apiVersion"], document["kind"]], namespace, document)
 
