@@ -36,12 +36,11 @@ def test_the_type_is_read_in_any_case(type_: str) -> None:
     "resources",
     [
         {"limits": {GPU: "4"}},
-        {"requests": {GPU: "4"}},
         {"limits": {GPU: 4}, "requests": {GPU: "4"}},
         {"limits": {GPU: "4e0"}},
     ],
 )
-def test_y1_the_count_comes_from_limits_else_requests(resources: dict[str, Any]) -> None:
+def test_the_count_comes_from_limits(resources: dict[str, Any]) -> None:
     assert shape_of(asking(**resources)).accelerator_count == 4
 
 
@@ -68,6 +67,7 @@ def test_neither_type_nor_count_is_cpu_only(resources: dict[str, Any]) -> None:
         ({"limits": {GPU: "-1"}}, "InvalidQuantity"),
         ({"limits": {GPU: "one"}}, "InvalidQuantity"),
         ({"limits": {GPU: "2"}, "requests": {GPU: "1"}}, "AcceleratorCountsDiffer"),
+        ({"requests": {GPU: "4"}}, "AcceleratorLimitMissing"),
     ],
 )
 def test_y1_a_count_that_nobody_can_serve_is_refused(resources: dict[str, Any], why: str) -> None:

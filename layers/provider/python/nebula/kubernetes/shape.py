@@ -26,10 +26,10 @@ _TYPE: Final = re.compile(r"[A-Z0-9]([A-Z0-9._-]{0,61}[A-Z0-9])?", re.ASCII)
 def shape_of(pod: Pod) -> Shape:
     """The shape that a Pod asks for; InvalidPodError for a request that nobody can serve as meant.
 
-    The accelerator type is the label in upper case, the count ``nvidia.com/gpu`` from limits, else
-    requests; a type without a count means one. vCPU, memory and disk are floors from requests, else
-    limits; disk is ``ephemeral-storage`` rounded up to GB. Containers add up, except the accelerator
-    count, over which they must agree.
+    The accelerator type is the label in upper case, the count ``nvidia.com/gpu`` from limits (an API server
+    takes no other, nor requests that differ); a type without a count means one. vCPU, memory and disk are
+    floors from requests, else limits; disk is ``ephemeral-storage`` rounded up to GB. Containers add up,
+    except the accelerator count, over which they must agree.
     """
     for container in pod.containers:
         _check_served(container)
@@ -79,7 +79,7 @@ def _count(pod: Pod, accelerator: str | None) -> int:
 
 
 def _container_count(container: Object) -> int | None:
-    """The count from limits, else requests; None when the container names neither."""
+    """The count from limits; None when the container names none. What an API server refuses is refused."""
     limits, requests = _section(container, "limits"), _section(container, "requests")
     held = [
         _amount(container, section[names.RESOURCE_GPU])
@@ -88,6 +88,9 @@ def _container_count(container: Object) -> int | None:
     ]
     if not held:
         return None
+    if names.RESOURCE_GPU not in limits:
+        text = f"container {container.get('name')}: {names.RESOURCE_GPU} is requested but not in limits"
+        raise InvalidPodError("AcceleratorLimitMissing", text)
     if held[0] != held[-1]:
         text = f"container {container.get('name')}: {names.RESOURCE_GPU} differs between requests and limits"
         raise InvalidPodError("AcceleratorCountsDiffer", text)
