@@ -210,7 +210,11 @@ def test_y12_a_function_that_was_frozen_between_read_and_write_loses_by_the_cond
     assert len(world.billed()) == 1
 
 
-@pytest.mark.parametrize("skew", [timedelta(minutes=-10), timedelta(minutes=10), timedelta(hours=2)])
+@pytest.mark.parametrize(
+    ("ledger", "skew"),
+    [("memory", timedelta(minutes=-10)), ("memory", timedelta(hours=2)), ("dynamo", timedelta(minutes=10))],
+    indirect=["ledger"],
+)
 def test_y12_a_worker_whose_clock_is_off_leaves_one_instance_however_it_reads_the_lease(
     ledger: MemoryClaimStore | DynamoClaimStore, skew: timedelta
 ) -> None:
