@@ -18,7 +18,6 @@ IDS += [f"H-{letter}" for letter in "abcdefghijklmnop"]
 #: Sections with reports whose test is still being written; the row of such a report says ``open``.
 OPEN_SECTIONS: frozenset[str] = frozenset(
     {
-        "X",
         "Y",
     }
 )
