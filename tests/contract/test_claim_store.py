@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 from nebula.domain.claim import AttemptOutcome, Claim, Observation, Phase, TerminationReason
+from nebula.lifecycle.transitions import reopened
 from nebula.stores.claims import ClaimStore, ConflictError, DueClaim
 
 from tests.support.claims import CLUSTER, NOW, SECOND, attempt, pending, placed, provisioned, terminated
@@ -28,7 +29,11 @@ def full() -> Claim:
         exclusions=("simulated/H100:8/Spot/a",),
         rejections=3,
         unknown_outcomes=1,
-        observation=Observation(cost_per_hour=Decimal("2.2"), exit_code=137, running_since=NOW, message="x"),
+        observation=Observation(
+            cost_per_hour=Decimal("2.2"), exit_code=137, running_since=NOW, unready_since=NOW, message="x"
+        ),
+        pod_absent_since=NOW,
+        pull_secrets_version="v",
         released_at=NOW,
         termination_reason=TerminationReason.PREEMPTED,
         decision=("aws: unavailable",),
@@ -202,3 +207,11 @@ def test_more_claims_than_one_batch_carry_a_credential(claims: ClaimStore) -> No
     key = "runpod/acct/abc/1"
     made = {claims.create(pending(f"pod-{n}", credential_key=key)).claim_id for n in range(130)}
     assert {c.claim_id for c in claims.find_by_credential(key)} == made
+
+
+def test_a_claim_that_begins_anew_is_found_like_any_other(claims: ClaimStore) -> None:
+    over = claims.create(terminated(pending(termination_reason=TerminationReason.POD_DELETED)))
+    assert list(claims.live(CLUSTER)) == []
+    begun = claims.save(over, reopened(over, NOW))
+    assert list(claims.live(CLUSTER)) == [begun]
+    assert [due.claim_id for due in claims.due(NOW)] == [begun.claim_id]

@@ -91,7 +91,7 @@ def find_pull_credential(api: KubernetesApi, pod: PodReference, image: str) -> P
     role; ``ClusterUnavailableError`` when nobody answers.
     """
     keyring = _Keyring()
-    for name in _secret_names(pod.object):
+    for name in secret_names(pod.object):
         _add(keyring, api, pod.namespace, name)
     keys = matching_keys(keyring.entries, image)
     found = [item for key in keys for item in keyring.entries[key]]
@@ -126,7 +126,8 @@ def fingerprints_in(secret: Object, key: SecretStr) -> frozenset[str]:
     )
 
 
-def _secret_names(pod: Object) -> Iterator[str]:
+def secret_names(pod: Object) -> Iterator[str]:
+    """Names of a Pod's ``imagePullSecrets``, each once, in the Pod's order."""
     listed = (pod.get("spec") or {}).get("imagePullSecrets") or []
     names = (item.get("name") for item in listed if isinstance(item, dict))
     return iter(dict.fromkeys(name for name in names if isinstance(name, str) and name))

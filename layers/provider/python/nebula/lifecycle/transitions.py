@@ -245,6 +245,43 @@ def abandoned(claim: Claim, now: datetime, *, message: str) -> Claim:
     return ending.model_copy(update={"attempts": attempts})
 
 
+def reopenable(claim: Claim) -> bool:
+    """Whether a claim that is over may begin anew, should its Pod wait for us after all.
+
+    Only one that ended because its Pod was said to be gone or not ours (the opt-in label was taken away and put
+    back, an API server forgot and remembered), and that never released it: nothing ever ran under it, and a gate
+    that is gone cannot be put back.
+    """
+    over = claim.phase is Phase.TERMINATED and claim.termination_reason is TerminationReason.POD_DELETED
+    return over and claim.released_at is None
+
+
+def reopened(claim: Claim, now: datetime) -> Claim:
+    """A claim that is over, waiting for a place again; its attempts stay, so that their numbers go on.
+
+    Not in ``MOVES``: nothing but a Pod that demonstrably waits leads here. IllegalMoveError where it must not.
+    """
+    if not reopenable(claim):
+        raise IllegalMoveError(f"{claim.phase} for {claim.termination_reason} does not begin anew")
+    begun = {
+        "phase": Phase.PENDING,
+        "phase_since": now,
+        "updated_at": now,
+        "next_action_at": now,
+        "termination_reason": None,
+        "candidate": None,
+        "reason": "Reopened",
+        "message": "the Pod waits for an instance again",
+        "exclusions": (),
+        "rejections": 0,
+        "unknown_outcomes": 0,
+        "wanted_per_hour": None,
+        "observation": Observation(),
+        "pod_absent_since": None,
+    }
+    return claim.model_copy(update=begun)
+
+
 def terminated(claim: Claim, now: datetime) -> Claim:
     """Nothing of the claim is billed any more and the Pod has its last word. Written last."""
     if claim.unconfirmed:

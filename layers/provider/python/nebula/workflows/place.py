@@ -8,7 +8,7 @@ from nebula.domain.claim import Claim, Phase, TerminationReason, claim_id_for
 from nebula.kubernetes.api import KubernetesApi
 from nebula.kubernetes.node_pool import revision_of
 from nebula.kubernetes.pod import Pod
-from nebula.lifecycle.transitions import move
+from nebula.lifecycle.transitions import move, reopenable, reopened
 from nebula.stores.claims import ConflictError
 from nebula.workflows.placing import Placing
 from nebula.workflows.pod_checks import Standing, read_pod
@@ -23,15 +23,21 @@ def place_pod(services: Services, cluster: str, namespace: str, name: str, uid: 
     """Place a gated Pod, or re-decide a Pending claim whose Pod changed; returns the claim as it stands.
 
     A Pod that is gone, another one of the same name, not opted in, without our gate or behind others'
-    is left alone, and so is a claim that is past placement: the event was late or came twice. Raises
+    is left alone, and so is a claim that is past placement: the event was late or came twice. A claim that ended
+    because the Pod opted out begins anew when it opts in again. Raises
     ``ClusterUnavailableError``, and KeyError for an unknown cluster.
     """
     api = services.clusters.get(cluster)
     claim = services.claims.get(claim_id_for(cluster, uid))
-    if claim is not None and claim.phase is not Phase.PENDING:
+    if claim is not None and claim.phase is not Phase.PENDING and not reopenable(claim):
         return claim
     pod = _our_pod(api, namespace, name, uid)
-    if pod is None or (claim is not None and _settled(claim, pod, services.clock.now())):
+    if pod is None:
+        return claim
+    now = services.clock.now()
+    if claim is not None and reopenable(claim):
+        return _reopen(services, api, pod, claim, now)
+    if claim is not None and _settled(claim, pod, now):
         return claim
     return _place(services, api, pod, claim)
 
@@ -49,6 +55,16 @@ def place_claim(services: Services, claim_id: str, *, due: bool = True) -> Claim
     if pod is None:
         return _end_if_gone(services, api, claim)
     return _place(services, api, pod, claim, rejections=0 if due else claim.rejections)
+
+
+def _reopen(services: Services, api: KubernetesApi, pod: Pod, claim: Claim, now: datetime) -> Claim | None:
+    """A Pod that opted out behind the gate and in again: its claim, which is over, begins anew."""
+    try:
+        begun = services.claims.save(claim, reopened(claim, now))
+    except ConflictError:
+        return services.claims.get(claim.claim_id)
+    services.telemetry.info("claim reopened", claim_id=claim.claim_id)
+    return _place(services, api, pod, begun)
 
 
 def _end_if_gone(services: Services, api: KubernetesApi, claim: Claim) -> Claim | None:

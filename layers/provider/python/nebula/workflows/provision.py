@@ -10,12 +10,14 @@ from datetime import datetime
 
 from nebula.domain.claim import AttemptOutcome, Claim, Phase
 from nebula.domain.instance import Instance, InstanceState
+from nebula.kubernetes.api import KubernetesError
 from nebula.lifecycle.observation import ABSENCE_GAP, absence_proved
 from nebula.lifecycle.transitions import MAX_UNKNOWN_OUTCOMES, absent, created, move, take_lease, with_attempt
 from nebula.providers.base import Provider, ProvisionRequest
-from nebula.providers.errors import ProviderError, ProviderUnavailableError
+from nebula.providers.errors import ImagePullError, ProviderError, ProviderUnavailableError
 from nebula.stores.claims import ConflictError
 from nebula.workflows.accounts import account_of, is_of
+from nebula.workflows.image_wait import pull_secrets_version
 from nebula.workflows.preparation import NotReadyError, Preparation, prepare, show_provisioning
 from nebula.workflows.rejection import give_up_unknown, not_sent, paused_until, reject
 from nebula.workflows.release import release
@@ -129,9 +131,18 @@ def _create(services: Services, claim: Claim, prepared: Preparation) -> Claim:
 
 
 def _refused(services: Services, claim: Claim, prepared: Preparation, error: ProviderError) -> Claim:
-    rejected = reject(services, claim, error, prepared.pool)
+    secrets = _pull_secrets(services, prepared) if isinstance(error, ImagePullError) else ""
+    rejected = reject(services, claim, error, prepared.pool, pull_secrets=secrets)
     prepared.report_rejection(services, rejected)
     return rejected
+
+
+def _pull_secrets(services: Services, prepared: Preparation) -> str:
+    try:
+        return pull_secrets_version(prepared.api, prepared.pod)
+    except KubernetesError as error:
+        services.telemetry.warning("pull secrets unknown", pod=prepared.pod.name, error=str(error))
+        return "unknown"
 
 
 def _after_unknown(services: Services, claim: Claim, prepared: Preparation, error: ProviderUnavailableError) -> Claim:

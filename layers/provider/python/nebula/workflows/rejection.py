@@ -31,15 +31,19 @@ from nebula.providers.errors import (
 )
 from nebula.stores.blocks import Block
 from nebula.workflows.announce import publish_claim
+from nebula.workflows.image_wait import image_pause
 from nebula.workflows.services import Services
 
 #: How long a claim rests when its event chain is over or its event was lost.
 REDRIVE_AFTER = timedelta(seconds=30)
 
 
-def reject(services: Services, claim: Claim, error: ProviderError, pool: NodePool | None = None) -> Claim:
+def reject(
+    services: Services, claim: Claim, error: ProviderError, pool: NodePool | None = None, *, pull_secrets: str = ""
+) -> Claim:
     """Apply a provider's refusal of a Provisioning claim; returns the claim as written.
 
+    ``pull_secrets`` is the version of the Secrets with which an image was refused (``image_wait``).
     Raises ``ConflictError`` when somebody else moved the claim meanwhile (its Pod was deleted, say).
     """
     now = services.clock.now()
@@ -51,19 +55,25 @@ def reject(services: Services, claim: Claim, error: ProviderError, pool: NodePoo
         until = block.expires_at if block is not None else now + REDRIVE_AFTER
         return services.claims.save(claim, throttled(claim, now, until=until, message=message))
     if isinstance(error, ImagePullError | InvalidWorkloadError):
-        return services.claims.save(
-            claim,
-            back_to_pending(
-                claim,
-                now,
-                reason=type(error).__name__.removesuffix("Error"),
-                message=message,
-                next_action_at=None,
-                outcome=AttemptOutcome.REFUSED,
-                failures=error.failures,
-            ),
-        )
+        return services.claims.save(claim, _pod_refused(claim, error, message, now, pull_secrets))
     return _next_candidate(services, claim, error, message)
+
+
+def _pod_refused(claim: Claim, error: ProviderError, message: str, now: datetime, pull_secrets: str) -> Claim:
+    """The Pod must change. A refused image is tried again all the same: its registry may only have been down."""
+    again = now + image_pause(claim) if isinstance(error, ImagePullError) else None
+    if again is not None:
+        message = f"{message}; next try at {again:%Y-%m-%dT%H:%MZ}, or when the Pod or its pull Secret changes"
+    moved = back_to_pending(
+        claim,
+        now,
+        reason=type(error).__name__.removesuffix("Error"),
+        message=message,
+        next_action_at=again,
+        outcome=AttemptOutcome.REFUSED,
+        failures=error.failures,
+    )
+    return moved.model_copy(update={"pull_secrets_version": pull_secrets})
 
 
 def paused_until(services: Services, claim: Claim) -> datetime | None:

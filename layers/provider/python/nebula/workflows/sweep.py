@@ -13,7 +13,9 @@ from nebula.domain.claim import Claim, Phase, claim_id_for
 from nebula.events.details import DetailType, PodDetail
 from nebula.events.envelope import Event
 from nebula.kubernetes.pod import Pod
+from nebula.lifecycle.transitions import reopenable
 from nebula.workflows.announce import hint
+from nebula.workflows.image_wait import wake_image_waiters
 from nebula.workflows.nodes import retire_nodes
 from nebula.workflows.observe import Observation
 from nebula.workflows.orphans import OrphanPolicy, OrphanReport, reap_orphans
@@ -50,6 +52,7 @@ def sweep(services: Services, seen: Observation, policy: OrphanPolicy, *, until:
         if view.pods is None:
             continue
         announced += _announce_pods(services, view, view.pods)
+        wake_image_waiters(services, view)
         ended += end_claims_without_pod(services, view, view.pods, seen, until=until)
         retire_nodes(services, view)
         tend_pools(services, view.api, view.claims)
@@ -72,7 +75,7 @@ def _announce_pods(services: Services, view: ClusterView, pods: dict[str, Pod]) 
         if not pod.gated or pod.deletion_timestamp is not None or pod.foreign_gates or settling:
             continue
         claim = known.get(pod.uid) or services.claims.get(claim_id_for(cluster, pod.uid))
-        if claim is None:
+        if claim is None or reopenable(claim):
             events.append(_pod_event(services, DetailType.POD_GATED, cluster, pod))
         elif _changed_since(claim, pod):
             events.append(_pod_event(services, DetailType.POD_CHANGED, cluster, pod))
@@ -80,8 +83,8 @@ def _announce_pods(services: Services, view: ClusterView, pods: dict[str, Pod]) 
 
 
 def _changed_since(claim: Claim, pod: Pod) -> bool:
-    waits_for_change = claim.phase is Phase.PENDING and claim.next_action_at is None
-    return waits_for_change and claim.pod_fields_hash is not None and claim.pod_fields_hash != pod.fields_hash()
+    decided = claim.phase is Phase.PENDING and claim.pod_fields_hash is not None
+    return decided and claim.pod_fields_hash != pod.fields_hash()
 
 
 def _pod_event(services: Services, detail_type: DetailType, cluster: str, pod: Pod) -> Event:
