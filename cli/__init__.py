@@ -1,1 +1,1 @@
-"""The operator's command: ``python -m cli``."""
+"""The operator's command: ``nebula``."""

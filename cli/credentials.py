@@ -1,4 +1,4 @@
-"""``python -m cli credentials``: what is lent where, what happens next with it, and what waits for a person.
+"""``nebula credentials``: what is lent where, what happens next with it, and what waits for a person.
 
 ``--plan`` rehearses the next retirement run and changes nothing. ``acknowledge KEY`` says that a superseded
 password was revoked at its registry, or that an object nobody can see is really gone.

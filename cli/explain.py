@@ -1,4 +1,4 @@
-"""``python -m cli explain``: the candidate table for a Pod under a NodePool. Local, needs no account.
+"""``nebula explain``: the candidate table for a Pod under a NodePool. Local, needs no account.
 
 Prices are those shipped with the product, so stock, blocks and what is spent already are unknown here;
 the ``Explain`` event to the placement function answers with all of them.
