@@ -1,0 +1,88 @@
+"""TLS to an API server: only the given authority is trusted, and only for the server's own name."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from nebula.clock import ManualClock
+from nebula.kubernetes.api import ClusterUnavailableError
+from nebula.kubernetes.clusters import ParameterClusters
+from nebula.parameters import MemoryParameters
+
+from local.certificates import Certificates, for_loopback
+from local.kubernetes.access import User
+from local.kubernetes.http_server import KubernetesServer
+from local.kubernetes.server import Emulator
+
+pytestmark = pytest.mark.network
+NOW = datetime.now(UTC)
+
+
+class Cluster:
+    def __init__(self, certificates: Certificates, folder: Path) -> None:
+        (folder / "server.pem").write_text(certificates.certificate + certificates.key)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(folder / "server.pem")
+        self.server = KubernetesServer(Emulator(tokens={"t": User("admin", ("system:masters",))}))
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.server.start()
+        self.port = self.server.server_address[1]
+
+    def uid(self, ca: str | None, host: str = "127.0.0.1") -> str:
+        """The cluster's uid, read as a function does."""
+        encoded = None if ca is None else base64.b64encode(ca.encode()).decode()
+        access = {"server": f"https://{host}:{self.port}", "ca": encoded, "auth": {"type": "bearer", "token": "t"}}
+        clusters = ParameterClusters(MemoryParameters({"/c/main": json.dumps(access)}), "/c", ManualClock(NOW))
+        return clusters.get("main").cluster_uid()
+
+
+OWN = for_loopback()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(OWN, tmp_path)
+    yield made
+    made.server.stop()
+
+
+def test_the_given_authority_is_trusted_by_address_and_by_name(cluster: Cluster) -> None:
+    assert cluster.uid(OWN.authority) == cluster.uid(OWN.authority, "localhost")
+
+
+def test_without_an_authority_only_the_public_ones_are(cluster: Cluster) -> None:
+    with pytest.raises(ClusterUnavailableError):
+        cluster.uid(None)
+
+
+def test_another_authority_of_the_same_name_is_not_trusted(cluster: Cluster) -> None:
+    with pytest.raises(ClusterUnavailableError):
+        cluster.uid(for_loopback().authority)
+
+
+@pytest.mark.parametrize("age", [timedelta(days=8), timedelta(days=-1)])
+def test_a_certificate_out_of_its_time_is_refused(age: timedelta, tmp_path: Path) -> None:
+    stale = for_loopback(NOW - age)
+    made = Cluster(stale, tmp_path)
+    try:
+        with pytest.raises(ClusterUnavailableError):
+            made.uid(stale.authority)
+    finally:
+        made.server.stop()
+
+
+def test_a_certificate_of_another_host_is_refused(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The address resolves to the server, which shows a certificate without that name."""
+    import socket
+
+    real = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *rest, **more: real("127.0.0.1", *rest, **more))
+    assert cluster.uid(OWN.authority, "localhost")
+    with pytest.raises(ClusterUnavailableError):
+        cluster.uid(OWN.authority, "kubernetes.invalid")
