@@ -1,5 +1,5 @@
 # Each target sets up what it needs: `make demo` or `make test` in a fresh clone is enough.
-# Nothing here reads your AWS configuration, or writes outside the checkout.
+# Nothing here reads your AWS configuration, or writes outside the checkout (but apiserver-assets: its cache).
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -16,10 +16,10 @@ CHECKED := layers/provider/python/nebula functions local cli tests
 export PYTHONPATH := $(CURDIR):$(CURDIR)/layers/provider/python
 export SAM_CLI_TELEMETRY := 0
 
-.PHONY: help venv demo test lint types template build stack invoke explain credentials mutants bench clean
+.PHONY: help venv demo test lint types template build apiserver-assets stack invoke explain credentials mutants bench clean
 
 help: ## this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
 venv: $(STAMP) ## the environment of everything but SAM
 
@@ -40,8 +40,13 @@ $(SAM_STAMP): requirements-sam.txt
 demo: $(STAMP) ## labelled Pods become running rented instances and are given back, on this machine
 	@$(PY) -m local.demo
 
+# With a real API server where one is given, or lies in the cache; building one is never part of this.
 test: $(STAMP) ## every test
-	$(PY) -m pytest -q $(TESTS)
+	assets="$${KUBEBUILDER_ASSETS:-$$(.ci/apiserver/assets --cached)}"; \
+	KUBEBUILDER_ASSETS="$$assets" $(PY) -m pytest -q $(TESTS)
+
+apiserver-assets: $(STAMP) ## etcd and kube-apiserver for the tests marked apiserver; needs Go once, then the cache
+	@PYTHON="$(CURDIR)/$(PY)" .ci/apiserver/assets
 
 lint: $(STAMP) ## ruff: rules, docstrings, format
 	$(PY) -m ruff check .

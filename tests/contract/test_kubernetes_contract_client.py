@@ -9,7 +9,7 @@ import pytest
 from nebula.kubernetes.api import ConflictError, InvalidError, NotFoundError
 
 from tests.support.kubernetes_api import NODE_POOLS, Api, unique
-from tests.support.kubernetes_targets import TARGETS, running
+from tests.support.kubernetes_targets import NO_ASSETS, TARGETS, running
 
 
 @pytest.fixture(scope="module", params=TARGETS)
@@ -21,7 +21,7 @@ def api(request: pytest.FixtureRequest) -> Iterator[Api]:
 @pytest.mark.apiserver
 def test_the_suite_ran_against_a_real_server() -> None:
     if not os.environ.get("KUBEBUILDER_ASSETS"):
-        pytest.skip("KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver (see make apiserver-assets)")
+        pytest.skip(NO_ASSETS)
     assert len(TARGETS) == 3
 
 

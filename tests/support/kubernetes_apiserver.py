@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 
 import requests
 import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from nebula.kubernetes.client import KubernetesClient
 from nebula.kubernetes.transport import StaticToken, Transport, new_session
 from pydantic import SecretStr
@@ -36,8 +40,10 @@ class RealServer:
         self._certificate = certificate
 
     def session(self, token: str = ADMIN) -> requests.Session:
-        """A session with a token."""
-        session = self._session()
+        """A session with a token, for raw calls."""
+        session = requests.Session()
+        session.trust_env = False
+        session.verify = str(self._certificate)
         session.headers["Authorization"] = f"Bearer {token}"
         return session
 
@@ -47,10 +53,8 @@ class RealServer:
 
     def transport(self, token: str = ADMIN) -> Transport:
         """The product's transport with a token."""
-        return Transport(self.url, StaticToken(SecretStr(token)), self._session())
-
-    def _session(self) -> requests.Session:
-        return new_session(self._certificate.read_text(encoding="ascii"))
+        session = new_session(self._certificate.read_text(encoding="ascii"))
+        return Transport(self.url, StaticToken(SecretStr(token)), session)
 
 
 @contextmanager
@@ -70,11 +74,18 @@ def started(assets: Path) -> Iterator[RealServer]:
         yield server
 
 
-@contextmanager
-def serving(assets: Path) -> Iterator[Api]:
-    """The contract suite's view of a started server."""
-    with started(assets) as server:
-        yield Api(server.session(), server.url, server.client())
+@cache
+def shared(assets: Path) -> RealServer:
+    """One server for the whole run, stopped when the process ends: starting one takes seconds."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(started(assets))
+
+
+def serving(assets: Path) -> Api:
+    """The contract suite's view of the shared server."""
+    server = shared(assets)
+    return Api(server.session(), server.url, server.client())
 
 
 def _etcd(assets: Path, folder: Path, url: str, peer: int) -> list[str]:
@@ -111,12 +122,11 @@ def _apiserver(assets: Path, folder: Path, etcd: str, port: int) -> list[str]:
 
 
 def _keys(folder: Path) -> None:
-    private, public = folder / "sa.key", folder / "sa.pub"
-    for command in (
-        ["openssl", "genrsa", "-out", str(private), "2048"],
-        ["openssl", "rsa", "-in", str(private), "-pubout", "-out", str(public)],
-    ):
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem, bare = serialization.Encoding.PEM, serialization.NoEncryption()
+    (folder / "sa.key").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.TraditionalOpenSSL, bare))
+    public = serialization.PublicFormat.SubjectPublicKeyInfo
+    (folder / "sa.pub").write_bytes(key.public_key().public_bytes(pem, public))
 
 
 @contextmanager

@@ -18,6 +18,8 @@ from local.kubernetes.server import Emulator
 from tests.support.kubernetes_api import Api
 
 _ASSETS = os.environ.get("KUBEBUILDER_ASSETS")
+#: Why a test marked ``apiserver`` is skipped.
+NO_ASSETS = "KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver: `make apiserver-assets` makes one"
 _REAL = pytest.param("apiserver", id="apiserver", marks=[pytest.mark.apiserver, pytest.mark.network])
 # Without its binaries the real server is left out here and skipped once, in test_kubernetes_contract_client.py:
 # one reason in the report instead of a hundred.
@@ -32,7 +34,7 @@ TARGETS = (
 def running(target: str) -> Iterator[Api]:
     """An API of the kind named, for one module of tests."""
     if target == "apiserver":
-        yield from _apiserver()
+        yield _apiserver()
         return
     emulator = Emulator(schedule=False)
     if target == "in-process":
@@ -46,10 +48,9 @@ def running(target: str) -> Iterator[Api]:
         server.stop()
 
 
-def _apiserver() -> Iterator[Api]:
+def _apiserver() -> Api:
     if not _ASSETS:
-        pytest.skip("KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver")
+        pytest.skip(NO_ASSETS)
     from tests.support.kubernetes_apiserver import serving
 
-    with serving(Path(_ASSETS)) as api:
-        yield api
+    return serving(Path(_ASSETS))
