@@ -61,7 +61,7 @@ def selling(accelerator: str) -> World:
 
 def test_there_is_a_sample_of_each_kind() -> None:
     assert sorted(POOLS) == ["budget", "public", "runpod", "spot"]
-    assert sorted(read["kind"] for _, read in WORKLOADS) == ["Deployment", "Job", "Pod", "StatefulSet"]
+    assert sorted(read["kind"] for _, read in WORKLOADS) == ["Deployment", "Job", "Pod", "Pod", "StatefulSet"]
 
 
 @pytest.mark.parametrize("pool", POOLS.values(), ids=POOLS)
