@@ -15,8 +15,6 @@ PAGE = ROOT / "docs/field-reports.md"
 NUMBERED = {"A": 11, "B": 16, "C": 18, "D": 12, "E": 13, "F": 9, "G": 13, "I": 4, "X": 15, "Y": 12}
 IDS = [f"{letter}{n}" for letter, last in NUMBERED.items() for n in range(1, last + 1)]
 IDS += [f"H-{letter}" for letter in "abcdefghijklmnop"]
-#: Sections with reports whose test is still being written; the row of such a report says ``open``.
-OPEN_SECTIONS: frozenset[str] = frozenset({})
 _ROW = re.compile(r"^\| (?P<id>[A-GIXY]\d+|H-[a-p]) \|")
 _NAME = re.compile(r"`(test_\w+)`")
 _THREAD = re.compile(r"^[\w.-]+/[\w.-]+#\d+$")
@@ -65,9 +63,6 @@ def test_every_report_has_one_row_and_no_row_is_about_another() -> None:
 def test_a_row_names_a_test_of_its_report_or_says_why_it_cannot_happen(row: Row, known: set[str]) -> None:
     assert len(row.happened) > 10
     assert len(row.done) > 5
-    if row.proof == "open":
-        assert row.id[0] in OPEN_SECTIONS
-        return
     if row.proof.startswith("cannot happen: "):
         assert len(row.proof) > len("cannot happen: ") + 15
         assert row.tests == []
@@ -83,10 +78,6 @@ def _carries(name: str, slug: str) -> bool:
     return name.startswith(slug) or slug.removeprefix("test") in name
 
 
-def test_no_section_is_called_open_that_is_done() -> None:
-    assert {row.id[0] for row in rows() if row.proof == "open"} == OPEN_SECTIONS
-
-
 @pytest.mark.parametrize("row", [row for row in rows() if "#" in row.where], ids=lambda row: row.id)
 def test_a_thread_is_named_as_owner_repository_and_number(row: Row) -> None:
     assert [thread for thread in row.where.split(", ") if not _THREAD.match(thread)] == []
@@ -94,8 +85,33 @@ def test_a_thread_is_named_as_owner_repository_and_number(row: Row) -> None:
 
 def test_a_test_written_for_a_report_stands_on_the_page() -> None:
     """What was written for a report is not forgotten there; other tests may carry ids unnamed."""
-    done = [row for row in rows() if row.proof != "open"]
-    named = {name for row in done for name in row.tests}
-    slugs = tuple(f"test_{row.id.replace('-', '').lower()}_" for row in done)
+    named = {name for row in rows() for name in row.tests}
+    slugs = tuple(f"test_{row.id.replace('-', '').lower()}_" for row in rows())
     written = {name for name in functions(Path(__file__).parent) if name.startswith(slugs)}
     assert sorted(written - named) == []
+
+
+#: Minutes of the schedule that one step of a scenario may play; longer waits move the clock instead.
+MOST_MINUTES = 25
+_HEAVY = frozenset({"hypothesis", "multiprocessing", "socket", "subprocess", "time"})
+
+
+@pytest.mark.parametrize("path", sorted(Path(__file__).parent.glob("*.py")), ids=lambda path: path.stem)
+def test_a_scenario_is_short_and_waits_by_the_hand_clock_only(path: Path) -> None:
+    """What keeps all of them within seconds: no sleeps, processes, sockets or long runs of the schedule."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+            assert str(module).partition(".")[0] not in _HEAVY, module
+        elif isinstance(node, ast.Attribute):
+            assert node.attr not in ("slow", "network", "apiserver"), node.lineno
+        elif isinstance(node, ast.Call):
+            assert _minutes(node) <= MOST_MINUTES, node.lineno
+
+
+def _minutes(call: ast.Call) -> int:
+    """How many minutes of the schedule a call plays: ``world.run(n)``, ``until_true(…, minutes=n)``."""
+    asked = [keyword.value for keyword in call.keywords if keyword.arg == "minutes"]
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "run":
+        asked += call.args[:1]
+    return max((one.value for one in asked if isinstance(one, ast.Constant) and isinstance(one.value, int)), default=0)

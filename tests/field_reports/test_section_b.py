@@ -14,7 +14,7 @@ from nebula.providers.runpod import marks
 from nebula.providers.simulated import Call
 from nebula.workflows.abandon import abandon
 from nebula.workflows.observe import look
-from nebula.workflows.orphans import OrphanPolicy, reap_orphans
+from nebula.workflows.orphans import UNCLAIMED_AGE, OrphanPolicy, reap_orphans
 
 from local.in_process import DroppedError
 from local.runpod.faults import Failure
@@ -82,7 +82,8 @@ def test_b2_each_kind_of_orphan_ends_and_nothing_of_the_other_servers_does(
     mark = Mark(installation="another-installation", claim_id=world.claim().claim_id, attempt=1)
     sibling = world.account.create_pod({**GPU_POD, "env": marks.as_environment(mark)}).id
     orphan(world)
-    world.run(13 if orphan is _crashed_after_create else 4)
+    world.clock.advance(UNCLAIMED_AGE)
+    world.run(3)
     assert sorted(world.alive()) == sorted([ours, theirs, sibling])
     seen = look(world.services("status_polling"), until=world.clock.now() + MINUTE)
     assert reap_orphans(world.services("status_polling"), seen, OrphanPolicy()).foreign == 2

@@ -14,6 +14,7 @@ from nebula.domain.instance import Mark
 from nebula.providers.runpod import marks
 from nebula.stores.claims import ConflictError
 from nebula.stores.dynamo_claims import DynamoClaimStore
+from nebula.workflows.orphans import UNCLAIMED_AGE
 from nebula.workflows.retire import retire_credentials
 
 from local.runpod.faults import Failure
@@ -93,7 +94,8 @@ def test_b12_an_orphan_whose_delete_is_answered_404_is_done_and_one_with_500_is_
     orphan = world.account.create_pod({**GPU_POD, "env": env})
     gone = status == 404
     world.simulator.fail(Failure(status, "pod not found", method="DELETE", after=gone, times=1 if gone else 9))
-    world.run(18)
+    world.clock.advance(UNCLAIMED_AGE)
+    world.run(6)
     assert orphan.terminated_at is not None
     asked = [one.status for one in world.account.requests if one.path == f"/v2/pods/{orphan.id}"]
     assert asked.count(404) == gone

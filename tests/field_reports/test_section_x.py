@@ -9,6 +9,7 @@ from typing import Any
 from nebula.domain.claim import AttemptOutcome, Phase, TerminationReason, claim_id_for
 from nebula.providers.errors import RateLimitedError
 from nebula.providers.simulated import Call, SimulatedProvider
+from nebula.workflows.orphans import UNCLAIMED_AGE
 from nebula.workflows.place import place_pod
 
 from local.in_process import DroppedError
@@ -228,7 +229,8 @@ def test_x12_the_account_s_other_pods_are_neither_imported_nor_ended() -> None:
     world = RunPodInstallation()
     theirs = [world.account.create_pod({**GPU_POD, "name": f"their-{number}", "env": {}}).id for number in range(5)]
     ours = up(world)
-    world.run(13)
+    world.clock.advance(UNCLAIMED_AGE)
+    world.run(3)
     assert sorted(world.alive()) == sorted([*theirs, ours])
     assert [pod["metadata"]["name"] for pod in world.api.list_pods()] == ["train"]
     assert [claim.pod_name for claim in world.claims.live(CLUSTER)] == ["train"]
