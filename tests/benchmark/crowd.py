@@ -16,13 +16,17 @@ from nebula.kubernetes.names import GATE
 from tests.benchmark.children import TOKEN
 
 _PODS = "/api/v1/namespaces/default/pods"
-_HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+
+
+def _headers(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
 
 class Watch:
     """Follows every Pod of the cluster as ``kubectl get --watch`` would, and notes when it shows what."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, token: str = TOKEN) -> None:
+        self._headers = _headers(token)
         self._changed = threading.Condition()
         self._times: dict[str, dict[str, float]] = defaultdict(dict)
         self._counts: dict[str, int] = defaultdict(int)
@@ -53,7 +57,7 @@ class Watch:
     def _run(self) -> None:
         try:
             connection = http.client.HTTPConnection(self._host, timeout=600)
-            connection.request("GET", f"{_PODS}?watch=true&timeoutSeconds=1800", headers=_HEADERS)
+            connection.request("GET", f"{_PODS}?watch=true&timeoutSeconds=1800", headers=self._headers)
             for line in connection.getresponse():
                 self._note(json.loads(line))
         except (OSError, ValueError, http.client.HTTPException) as error:
@@ -95,19 +99,20 @@ def shown(pod: dict[str, Any], *, gone: bool) -> Iterable[str]:
 class Crowd:
     """Sends the creates and the deletes one after the other on one connection."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, token: str = TOKEN) -> None:
+        self._headers = _headers(token)
         self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
 
-    def create(self, pod: dict[str, Any]) -> str:
-        """Create a Pod; its uid."""
-        return str(self._call("POST", _PODS, pod)["metadata"]["uid"])
+    def create(self, obj: dict[str, Any], path: str = _PODS) -> str:
+        """Create an object, a Pod where no path is given; its uid."""
+        return str(self._call("POST", path, obj)["metadata"]["uid"])
 
     def delete(self, name: str) -> None:
         """``kubectl delete --wait=false``."""
         self._call("DELETE", f"{_PODS}/{name}", None)
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
-        self._connection.request(method, path, None if body is None else json.dumps(body), _HEADERS)
+        self._connection.request(method, path, None if body is None else json.dumps(body), self._headers)
         response = self._connection.getresponse()
         answer: dict[str, Any] = json.loads(response.read())
         if response.status >= 300:
