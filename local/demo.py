@@ -1,8 +1,10 @@
 """``make demo``: three Pods live a whole life on this machine, and what is claimed is measured.
 
 One asks for a GPU whose first choice is out of stock, one for none, one for a private image. They are placed,
-created, released, run, deleted and given back by the real functions, on the real template. The last line on
-stdout is one JSON object; the exit status is 0 only if RunPod's and the cluster's own words bear it out.
+created, released, run, deleted and given back by the real functions, on the real template. Meanwhile the private
+image's password is rotated, and a fourth Pod pulls with the new one: the old one goes with its last workload, the
+new one stays. The last line on stdout is one JSON object about the three; the exit status is 0 only if RunPod's and
+the cluster's own words bear all of it out.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import base64
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from local.aws import client
 from local.deployment import ROOT
 from local.kubectl import Kubectl
 from local.restore import fixtures
+from local.rotation import NEW_PASSWORD, Rotation
 from local.runpod.market import GPUS
 from local.runpod_console import RunPodConsole
 from local.stack import Stack, StackFailedError
@@ -37,6 +40,7 @@ _LOOK_SECONDS = 0.15
 _OUT_OF_STOCK = "US-KS-2"
 _SCARCE = "H100"
 _PRIVATE = "trainer"
+_ROTATED = "trainer-2"
 _RETIRE = {
     "source": "nebula.schedule",
     "detail-type": "Credential Retirement Scheduled",
@@ -50,7 +54,7 @@ class StepFailedError(Exception):
 
 @dataclass(frozen=True)
 class Result:
-    """What was measured."""
+    """What was measured of the three Pods: ``credentials_retired`` are those that were lent to them and went."""
 
     pods: int
     running: int
@@ -80,28 +84,58 @@ class Demo:
         self._lambda = client("lambda", endpoints.model_copy(update={"aws": stack.worker.lambda_url}))
         self._uids: dict[str, str] = {}
         self._instances: dict[str, str] = {}
+        self._rotation = Rotation(stack, timeline)
 
     def run(self) -> Result:
         """Create, watch, delete, count. ``StepFailedError``."""
         self._prepare()
         self._create()
         self._until("every Pod runs", self._all_running)
+        three = tuple(self._uids)
         running = self._running()
         refused = [one for one in self._console.requests("POST", "/v2/pods") if one["status"] != 201]
+        failovers = self._failovers(len(refused))
         lent = [registry["name"] for registry in self._console.registries()]
         self._timeline.say("registry", "lent", f"{', '.join(lent)}", "plain")
-        for name in self._uids:
-            self._kubectl.delete("Pod", name)
-        self._until("every Pod and instance is gone", self._all_gone)
-        self._retire()
+        self._rotate()
+        self._delete(*three)
+        retired = self._retire_the_old()
+        self._delete(_ROTATED)
+        self._retire("the lent credential is gone", lambda: not self._rotation.lent())
+        self._timeline.say("registry", "retired", "RunPod keeps no credential of ours any more", "good")
         return Result(
-            pods=len(self._uids),
+            pods=len(three),
             running=running,
-            failovers=self._failovers(len(refused)),
+            failovers=failovers,
             instances_leaked=len(self._console.alive()),
-            credentials_retired=len(lent) - len(self._console.registries()),
+            credentials_retired=retired,
             elapsed_s=round(self._timeline.elapsed(), 1),
         )
+
+    def _rotate(self) -> None:
+        """A new password while a Pod lives on the old one: the next Pod gets it at once, and both are kept."""
+        pod = _pods()[_PRIVATE]
+        pod["metadata"]["name"] = _ROTATED
+        self._rotation.rotate(pod["spec"]["imagePullSecrets"][0]["name"], _image(pod))
+        self._uids[_ROTATED] = self._kubectl.create(pod)["metadata"]["uid"]
+        self._until("the Pod with the new password runs", self._all_running)
+        used = {name: self._rotation.used_by(self._instances[name]) for name in (_PRIVATE, _ROTATED)}
+        _expect(used[_PRIVATE] in self._rotation.old, f"{_PRIVATE} runs on the old credential")
+        _expect(used[_ROTATED] not in self._rotation.old, f"{_ROTATED} was pulled with the new credential")
+        self._retire("both credentials are kept", lambda: self._rotation.lent() == frozenset(used.values()))
+        shown = self._rotation.show("while a Pod lives on the old password")
+        _expect(NEW_PASSWORD not in shown and '"Superseded"' in shown, "the ledger tells the old one from the new")
+
+    def _retire_the_old(self) -> int:
+        """Its last workload is gone: the old credential goes, the new one stays; how many went."""
+        kept = self._rotation.lent() - self._rotation.old
+        self._retire("the old credential is gone", lambda: not self._rotation.lent() & self._rotation.old)
+        _expect(self._rotation.lent() == kept and self._running() == 1, f"{_ROTATED} runs, and its credential is kept")
+        self._timeline.say(
+            "registry", "retired", "the old credential, with its last workload; the new one stays", "good"
+        )
+        self._rotation.show("after that")
+        return len(self._rotation.old - self._rotation.lent())
 
     def _prepare(self) -> None:
         """Policy, configuration and a registry login; the stock of one GPU in one data center runs out."""
@@ -126,6 +160,11 @@ class Demo:
         for name, pod in _pods().items():
             created = self._kubectl.create(pod)
             self._uids[name] = created["metadata"]["uid"]
+
+    def _delete(self, *pods: str) -> None:
+        for name in pods:
+            self._kubectl.delete("Pod", name)
+        self._until("every deleted Pod and its instance are gone", lambda: self._all_gone(pods))
 
     def _until(self, what: str, reached: Callable[[], bool]) -> None:
         until = time.monotonic() + _STEP_SECONDS
@@ -171,19 +210,20 @@ class Demo:
             count += len(tried) > 1 and places.get(self._instances[name]) != _OUT_OF_STOCK
         return min(count, refused)
 
-    def _all_gone(self) -> bool:
+    def _all_gone(self, pods: Sequence[str]) -> bool:
         views = self._look()
-        closed = all(view.pod is None and view.claim is not None and not view.claim.live for view in views.values())
-        return closed and not self._console.alive()
+        alive = {pod["id"] for pod in self._console.alive()}
+        gone = (views[name].pod is None and self._instances[name] not in alive for name in pods)
+        closed = ((claim := views[name].claim) is not None and not claim.live for name in pods)
+        return all(gone) and all(closed)
 
-    def _retire(self) -> None:
+    def _retire(self, what: str, reached: Callable[[], bool]) -> None:
         """What the schedule does each hour, now."""
         self._timeline.say("registry", "retiring", "the retirement's schedule fires")
         answer = self._lambda.invoke(FunctionName="credential_retirement", Payload=json.dumps(_RETIRE))
         if "FunctionError" in answer:
             raise StepFailedError(f"credential_retirement failed; see {self._stack.log('worker')}")
-        self._until("the lent credential is gone", lambda: not self._console.registries())
-        self._timeline.say("registry", "retired", "RunPod keeps no credential of ours any more", "good")
+        self._until(what, reached)
 
     def _whereabouts(self) -> str:
         lines = []
@@ -209,6 +249,11 @@ def _login(secret: dict[str, Any]) -> tuple[str, str]:
     config = json.loads(base64.b64decode(secret["data"][".dockerconfigjson"]))
     (entry,) = config["auths"].values()
     return entry["username"], entry["password"]
+
+
+def _expect(holds: bool, what: str) -> None:
+    if not holds:
+        raise StepFailedError(f"not so: {what}")
 
 
 def _ready(pod: dict[str, Any]) -> bool:

@@ -40,6 +40,8 @@ LEFT_OUT = frozenset(
     }
 )
 _FUNCTION_PATH = "functions/"
+#: It holds back its longest outside call from its time, and what a call may take is not divided.
+_UNDIVIDED = frozenset({"StatusPollingFunction"})
 
 
 class CloudFormation(Protocol):
@@ -162,7 +164,7 @@ def _describe(
             {
                 "logical_id": logical_id,
                 "app": f"{own['Code']['S3Key']}/app.py",
-                "timeout": scale.timeout(own["Timeout"]),
+                "timeout": own["Timeout"] if logical_id in _UNDIVIDED else scale.timeout(own["Timeout"]),
                 "environment": {k: expressions.add(v) for k, v in own["Environment"]["Variables"].items()},
                 "mappings": _mappings(resources, logical_id, expressions),
                 "schedules": _schedules(resources, logical_id, scale),

@@ -48,6 +48,10 @@ class Kubectl:
         except _NotFoundError:
             return None
 
+    def replace(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Write a changed object back, on the condition that it is still the one that was read. ``KubectlError``."""
+        return self._call("PUT", f"{self._path(obj['kind'])}/{obj['metadata']['name']}", obj)
+
     def list(self, kind: str) -> list[dict[str, Any]]:
         """Every object of a kind in the namespace."""
         items: list[dict[str, Any]] = self._call("GET", self._path(kind))["items"]

@@ -18,6 +18,7 @@ from nebula.stores.memory_credentials import MemoryCredentialStore
 from nebula.workflows.lend import key_account
 from nebula.workflows.retire import RetirementReport, retire_credentials
 from nebula.workflows.retire_listing import Listing
+from nebula.workflows.retire_provider import LIVE
 from nebula.workflows.revoke import acknowledgeable, newest
 from nebula.workflows.services import Services
 
@@ -66,8 +67,11 @@ class CredentialReport(Model):
 def report_credentials(
     services: Services, policies: RetirementPolicies, *, include_retired: bool = False
 ) -> CredentialReport:
-    """Read everything and change nothing. A provider that cannot be listed is named, and its rows are shown."""
-    rows = tuple(services.credentials.all(include_retired=True))
+    """Read everything and change nothing; oldest first.
+
+    A provider that cannot be listed is named, and its rows are shown.
+    """
+    rows = sorted(services.credentials.all(include_retired=True), key=lambda row: (row.key.provider, row.created_at))
     waiting = {str(row.key) for row in newest(rows) if acknowledgeable(row)}
     shown = [
         row
@@ -108,7 +112,7 @@ def _line(services: Services, policies: RetirementPolicies, row: Credential, *, 
     now = services.clock.now()
     verdict = judge(row, live, policy, now)
     due_at = min(now, retirement_time(row, policy)[0]) if verdict.action is Action.FINISH else verdict.due_at
-    note = f" (put off: {row.note})" if row.note and not retired else ""
+    note = f" (put off: {row.note})" if row.note not in ("", LIVE) and not retired else ""
     failing = bool(note) and verdict.action in (Action.RETIRE, Action.FINISH)
     action = _NEXT[verdict.action]
     return CredentialLine(
