@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
 from moto import mock_aws
 from nebula.aws import AwsClients
+from nebula.stores.dynamo_claims import DynamoClaimStore
 
 from tests.support.tables import create_tables
 
@@ -29,3 +30,11 @@ def dynamodb(aws_session: boto3.session.Session) -> Iterator[DynamoDBClient]:
         client = AwsClients(aws_session).dynamodb
         create_tables(client)
         yield client
+
+
+@pytest.fixture(params=["memory", "dynamo"])
+def ledgers(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The claims ledger for a ``World``: each twin in turn."""
+    if request.param == "memory":
+        return {}
+    return {"claims": DynamoClaimStore(request.getfixturevalue("dynamodb"), "claims")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from nebula.domain.claim import AttemptOutcome, Phase, claim_id_for
@@ -13,7 +13,6 @@ from nebula.kubernetes.api import ClusterUnavailableError
 from nebula.providers.errors import ProviderUnavailableError
 from nebula.providers.runpod import marks
 from nebula.providers.simulated import Behaviour, Call
-from nebula.stores.dynamo_claims import DynamoClaimStore
 from nebula.workflows.orphans import UNCLAIMED_AGE
 
 from local.in_process import DroppedError
@@ -22,9 +21,6 @@ from tests.support.runpod import SXM
 from tests.support.runpod_installation import RunPodInstallation, with_container
 from tests.support.tripwire import CrashError, wired
 from tests.support.world import CLUSTER, INSTALLATION, World, running, until_true
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 NOT_FOUND = "InvalidInstanceID.NotFound: The instance ID 'i-1a2b3c4d' does not exist"
 PODS_URL = "/api/v1/namespaces/default/pods"
@@ -212,13 +208,8 @@ def test_a8_the_pod_is_read_again_when_it_is_acted_on(before: Any, delivered: in
     assert list(world.claims.live(CLUSTER)) == []
 
 
-@pytest.mark.parametrize("store", ["memory", "dynamo"])
-def test_a9_a_create_whose_claim_began_to_end_ends_what_it_made(store: str, request: pytest.FixtureRequest) -> None:
-    stores = {}
-    if store == "dynamo":
-        client: DynamoDBClient = request.getfixturevalue("dynamodb")
-        stores["claims"] = DynamoClaimStore(client, "claims")
-    world = World(**stores)
+def test_a9_a_create_whose_claim_began_to_end_ends_what_it_made(ledgers: dict[str, Any]) -> None:
+    world = World(**ledgers)
 
     def meanwhile(call: Call, _subject: object) -> None:
         if call is Call.PROVISION:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from nebula.credentials.policy import RetirementPolicies
@@ -13,7 +13,6 @@ from nebula.domain.credential import CredentialState
 from nebula.domain.instance import Mark
 from nebula.providers.runpod import marks
 from nebula.stores.claims import ConflictError
-from nebula.stores.dynamo_claims import DynamoClaimStore
 from nebula.workflows.orphans import UNCLAIMED_AGE
 from nebula.workflows.retire import retire_credentials
 
@@ -23,9 +22,6 @@ from tests.support.lending import POLICY
 from tests.support.runpod_installation import RunPodInstallation, events, put_login, with_image
 from tests.support.scenarios import GPU_POD, up
 from tests.support.world import CLUSTER, INSTALLATION, World, running, until_true
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 
 def test_b9_the_row_ends_only_after_the_machine_was_seen_gone() -> None:
@@ -163,13 +159,8 @@ def test_b16_a_health_check_that_comes_after_the_end_changes_nothing() -> None:
     assert world.alive() == []
 
 
-@pytest.mark.parametrize("store", ["memory", "dynamo"])
-def test_b16_a_write_on_an_older_version_is_refused(store: str, request: pytest.FixtureRequest) -> None:
-    stores = {}
-    if store == "dynamo":
-        client: DynamoDBClient = request.getfixturevalue("dynamodb")
-        stores["claims"] = DynamoClaimStore(client, "claims")
-    world = World(**stores)
+def test_b16_a_write_on_an_older_version_is_refused(ledgers: dict[str, Any]) -> None:
+    world = World(**ledgers)
     up(world)
     checked = world.claim()
     world.delete_pod()

@@ -18,7 +18,7 @@ from nebula.providers.errors import (
     QuotaExceededError,
     RateLimitedError,
 )
-from nebula.providers.runpod.catalog import DEFAULT_DISK_GB
+from nebula.providers.runpod.translate import DEFAULT_DISK_GB
 from nebula.providers.simulated import Behaviour, Call, SimulatedProvider
 from nebula.workflows.provision import provision_claim
 
@@ -105,8 +105,9 @@ def test_c2_a_bug_of_ours_within_a_create_comes_again_as_well() -> None:
     assert len(world.billed()) == 1
 
 
-def _provision(world: World, event: Envelope) -> None:
-    provision_claim(world.services("provisioning"), event.read(ClaimDetail).claim_id)
+def _provision(world: World, event: Envelope) -> str:
+    claim = provision_claim(world.services("provisioning"), event.read(ClaimDetail).claim_id)
+    return "none" if claim is None else str(claim.phase)
 
 
 def test_c3_each_pass_says_on_the_pod_why_it_still_waits() -> None:

@@ -122,10 +122,10 @@ def test_e13_an_interruption_of_an_instance_that_is_not_ours_has_no_effect_at_al
     other = up(theirs, "second")
     warning = parse_envelope(theirs.simulated.console.interrupt(other))
     wire = wired(ours)
-    writes = ours.claims.writes  # type: ignore[union-attr]
+    writes = ours.claims.writes
     assert interrupted(ours.services("provisioning"), warning) is None
     assert wire.log == []
-    assert ours.claims.writes == writes  # type: ignore[union-attr]
+    assert ours.claims.writes == writes
     assert not ours.blocks.active("simulated", ours.clock.now())
     assert ours.billed() == [made]
     claim = interrupted(theirs.services("provisioning"), warning)

@@ -32,15 +32,14 @@ class Hanging(BaseAdapter):
         self.waited: list[tuple[str, str, float]] = []
         session.mount(BASE_URL, self)
 
-    def send(self, request: requests.PreparedRequest, *args: Any, timeout: Any = None, **kwargs: Any) -> Any:
+    def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> Any:
         if request.method not in self.methods:
-            return self._inner.send(request, *args, timeout=timeout, **kwargs)
-        assert timeout is not None
-        connect, read = timeout
+            return self._inner.send(request, *args, **kwargs)
+        connect, read = kwargs["timeout"]
         assert connect is not None
         assert read is not None
         if self.works:
-            self._inner.send(request, *args, timeout=timeout, **kwargs)
+            self._inner.send(request, *args, **kwargs)
         self._clock.advance(timedelta(seconds=read))
         self.waited.append((str(request.method), str(request.path_url), read))
         raise requests.ReadTimeout(request=request)
