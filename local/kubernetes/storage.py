@@ -64,7 +64,7 @@ class Store:
 
     def __init__(self) -> None:
         self.lock = RLock()
-        self.changed = Condition(self.lock)
+        self._changed: dict[Resource, Condition] = {}
         self.version = 1000
         self.listeners: list[Listener] = []
         self._objects: dict[Resource, dict[Key, Record]] = {}
@@ -72,6 +72,10 @@ class Store:
         self._oldest: dict[Resource, int] = {}
         self._floor = 0
         self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
+
+    def changed(self, resource: Resource) -> Condition:
+        """Told of each write of a kind: whoever watches another one sleeps on. ``lock`` must be held."""
+        return self._changed.setdefault(resource, Condition(self.lock))
 
     def get(self, resource: Resource, key: Key) -> Record | None:
         """One object, or None."""
@@ -117,7 +121,8 @@ class Store:
             self._floor = self.version
             self._history.clear()
             self._snapshots.clear()
-            self.changed.notify_all()
+            for condition in self._changed.values():
+                condition.notify_all()
 
     def keep(self, token: str, snapshot: Snapshot) -> None:
         """Keep what the next page of a list reads; the oldest are forgotten."""
@@ -140,4 +145,4 @@ class Store:
             del history[:_HISTORY]
         for listener in self.listeners:
             listener(change)
-        self.changed.notify_all()
+        self.changed(change.resource).notify_all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -49,7 +50,7 @@ def lines(store: Store, watch: Watch, bookmark_interval: float) -> Iterator[byte
     """The stream, one JSON line per event. Ends at the watch's time-out, as real ones do."""
     head = prefix(watch.resource)
     deadline = time.monotonic() + watch.seconds
-    next_bookmark = time.monotonic() + bookmark_interval
+    next_bookmark = time.monotonic() + bookmark_interval if watch.bookmarks else math.inf
     with store.lock:
         present = [] if watch.after is not None else store.records(watch.resource, watch.namespace)
         position = store.version if watch.after is None else watch.after
@@ -85,7 +86,7 @@ def _wait(store: Store, watch: Watch, position: int, until: float) -> tuple[list
             left = until - time.monotonic()
             if left <= 0:
                 return [], position
-            store.changed.wait(left)
+            store.changed(watch.resource).wait(left)
 
 
 def _event(watch: Watch, head: bytes, change: Change) -> bytes | None:
