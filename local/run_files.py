@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -61,6 +63,19 @@ def read(directory: Path, kind: type[ModelT]) -> ModelT | None:
 def remove(directory: Path, kind: type[BaseModel]) -> None:
     """Forget it; absent is fine."""
     (directory / _NAMES[kind]).unlink(missing_ok=True)
+
+
+@contextmanager
+def only_one(directory: Path) -> Iterator[bool]:
+    """Hold a directory for this process, until it ends in whatever way; False when another process holds it."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with directory.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
 
 
 def wait_for(directory: Path, kind: type[ModelT], *, alive: Callable[[], bool], seconds: float) -> ModelT:

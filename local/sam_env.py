@@ -13,7 +13,9 @@ from local.deployment import ROOT, Deployment, Endpoints
 
 SAM_ENVIRONMENT = ROOT / "local" / "sam-env.json"
 #: Options of ``local.servers`` under ``make stack``: the same addresses at each start, something to look at.
-SERVER_OPTIONS = ("--aws-port", "4566", "--runpod-port", "4567", "--kubernetes-port", "4568", "--fixtures")
+PORTS = ("--aws-port", "4566", "--runpod-port", "4567", "--kubernetes-port", "4568")
+KUBECONFIG = ROOT / ".local" / "kubeconfig"
+SERVER_OPTIONS = (*PORTS, "--fixtures", "--kubeconfig", str(KUBECONFIG))
 
 
 def write_sam_environment(deployment: Deployment, endpoints: Endpoints) -> Path:

@@ -21,8 +21,11 @@ from local.sockets import address, adopt, listen
 from local.supervisor import Supervisor
 
 
-def run(directory: Path, ports: tuple[int, int, int], *, with_fixtures: bool) -> int:
-    """Serve until SIGTERM. ``ports`` are those of AWS, RunPod and Kubernetes; 0 takes a free one."""
+def run(directory: Path, ports: tuple[int, int, int], *, with_fixtures: bool, config: Path | None = None) -> int:
+    """Serve until SIGTERM. ``ports`` are those of AWS, RunPod and Kubernetes; 0 takes a free one.
+
+    With ``config`` the Kubernetes API listens with TLS too, and a kubeconfig for it is written there.
+    """
     aws, runpod, kubernetes = (listen(port) for port in ports)
     endpoints = Endpoints(
         aws=address(aws),
@@ -35,7 +38,7 @@ def run(directory: Path, ports: tuple[int, int, int], *, with_fixtures: bool) ->
         {
             "aws": partial(_serve_aws, aws),
             "runpod": partial(_serve_runpod, runpod, endpoints.runpod_key),
-            "kubernetes": partial(_serve_kubernetes, kubernetes, endpoints.cluster_token, with_fixtures),
+            "kubernetes": partial(_serve_kubernetes, kubernetes, endpoints.cluster_token, with_fixtures, config),
         }
     )
     supervisor.stop_on_signals()
@@ -66,7 +69,7 @@ def _serve_aws(listener: socket.socket) -> None:
     make_server(host, port, application, threaded=True, request_handler=Handler, fd=listener.fileno()).serve_forever()
 
 
-def _serve_kubernetes(listener: socket.socket, token: str, with_fixtures: bool) -> None:
+def _serve_kubernetes(listener: socket.socket, token: str, with_fixtures: bool, config: Path | None) -> None:
     from local.kubernetes.access import MASTERS, User
     from local.kubernetes.http_server import KubernetesServer
     from local.kubernetes.server import Emulator
@@ -75,6 +78,13 @@ def _serve_kubernetes(listener: socket.socket, token: str, with_fixtures: bool) 
     emulator = Emulator(tokens={token: User("admin", (MASTERS,))})
     if with_fixtures:
         restore(emulator, fixtures())
+    if config is not None:
+        from local import kubeconfig
+        from local.certificates import for_loopback
+
+        certificates = for_loopback()
+        secured = KubernetesServer(emulator, context=kubeconfig.server_context(certificates)).start()
+        kubeconfig.write(config, secured.url, certificates, token)
     adopt(KubernetesServer(emulator), listener).serve_forever(poll_interval=0.1)
 
 
@@ -95,9 +105,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runpod-port", type=int, default=0)
     parser.add_argument("--kubernetes-port", type=int, default=0)
     parser.add_argument("--fixtures", action="store_true", help="put the objects of local/fixtures into the cluster")
+    parser.add_argument("--kubeconfig", type=Path, help="write a kubeconfig there, and listen with TLS for it")
     options = parser.parse_args(arguments)
     ports = (options.aws_port, options.runpod_port, options.kubernetes_port)
-    return run(options.dir, ports, with_fixtures=options.fixtures)
+    return run(options.dir, ports, with_fixtures=options.fixtures, config=options.kubeconfig)
 
 
 if __name__ == "__main__":

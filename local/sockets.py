@@ -10,8 +10,11 @@ ServerT = TypeVar("ServerT", bound=TCPServer)
 
 
 def listen(port: int = 0) -> socket.socket:
-    """A listening socket on loopback; 0 takes a free port."""
-    return socket.create_server(("127.0.0.1", port), backlog=128)
+    """A listening socket on loopback; 0 takes a free port. ``SystemExit`` names one that is taken."""
+    try:
+        return socket.create_server(("127.0.0.1", port), backlog=128)
+    except OSError as error:
+        raise SystemExit(f"port {port} of this machine cannot be had: {error.strerror}") from None
 
 
 def address(listener: socket.socket) -> str:

@@ -124,7 +124,9 @@ class Stack:
         try:
             run_files.wait_for(self.directory, kind, alive=lambda: process.poll() is None, seconds=_START_SECONDS)
         except (ChildProcessError, TimeoutError) as error:
-            raise StackFailedError(f"the {name} did not start: {error}; see {self.log(name)}") from None
+            last = self.log(name).read_text(errors="replace").strip().splitlines()[-1:]
+            told = f" ({last[0]})" if last else ""
+            raise StackFailedError(f"the {name} did not start: {error}{told}; see {self.log(name)}") from None
 
     def _read(self, kind: type[run_files.ModelT]) -> run_files.ModelT:
         found = run_files.read(self.directory, kind)
@@ -157,10 +159,25 @@ def _interrupted(_number: int, _frame: FrameType | None) -> None:
 
 
 def main() -> int:
-    """Run the stack on fixed ports until interrupted."""
-    from local.sam_env import SERVER_OPTIONS, write_sam_environment
-
+    """Run the stack on fixed ports until interrupted; 1 when one runs already, or it does not start."""
     signal.signal(signal.SIGTERM, _interrupted)
+    with run_files.only_one(run_files.DEFAULT_DIRECTORY) as ours:
+        if not ours:
+            print("make stack: a stack of this checkout runs already; interrupt that one first", file=sys.stderr)
+            return 1
+        try:
+            return _run()
+        except StackFailedError as error:
+            print(f"make stack: {error}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            return 0
+
+
+def _run() -> int:
+    from local.sam_env import KUBECONFIG, SERVER_OPTIONS, write_sam_environment
+
+    KUBECONFIG.unlink(missing_ok=True)
     print("starting AWS, RunPod, Kubernetes and the functions on this machine ...", flush=True)
     with Stack(run_files.DEFAULT_DIRECTORY, server_options=SERVER_OPTIONS) as stack:
         endpoints = stack.endpoints
@@ -168,14 +185,15 @@ def main() -> int:
         print(f"AWS         {endpoints.aws}")
         print(f"RunPod      {endpoints.runpod}")
         print(f"Kubernetes  {endpoints.kubernetes}  (token: {endpoints.cluster_token})")
+        print(f"            export KUBECONFIG={KUBECONFIG}; kubectl get pods")
         print(f"functions   {stack.worker.lambda_url}  (aws lambda invoke --endpoint-url ...)")
         print(f"logs        {stack.log('worker')}")
         print(f"sam local invoke --docker-network host --env-vars {written.relative_to(ROOT)} ...")
         print("interrupt to stop", flush=True)
         try:
             return stack.wait()
-        except KeyboardInterrupt:
-            return 0
+        finally:
+            KUBECONFIG.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

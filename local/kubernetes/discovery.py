@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from local.kubernetes import openapi
 from local.kubernetes.errors import Object
 from local.kubernetes.resources import RESOURCES, Resource
 
@@ -10,6 +11,8 @@ _VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
 
 def describe(path: str) -> Object | None:
     """The document of a discovery path, or None when the path names objects."""
+    if path.startswith("/openapi/"):
+        return openapi.describe(path)
     parts = path.strip("/").split("/")
     if parts == ["version"]:
         return {"major": "1", "minor": "36", "gitVersion": "v1.36.0-emulated"}

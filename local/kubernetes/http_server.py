@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import ssl
+import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -74,25 +76,36 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class KubernetesServer(ThreadingHTTPServer):
-    """Serves an emulator on a loopback port; ``port`` 0 takes a free one."""
+    """Serves an emulator on a loopback port; ``port`` 0 takes a free one. With ``context`` it speaks TLS."""
 
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, emulator: Emulator, port: int = 0, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self, emulator: Emulator, port: int = 0, host: str = "127.0.0.1", *, context: ssl.SSLContext | None = None
+    ) -> None:
         self.emulator = emulator
         self.stopping = False
+        self._scheme = "http" if context is None else "https"
         super().__init__((host, port), _Handler)
+        if context is not None:
+            # The handshake is left to the connection's own thread: a client that stalls holds up nobody else.
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     @property
     def url(self) -> str:
         """Where clients find it."""
-        return f"http://{self.server_address[0]!s}:{self.server_address[1]}"
+        return f"{self._scheme}://{self.server_address[0]!s}:{self.server_address[1]}"
 
     def start(self) -> KubernetesServer:
         """Serve in a thread until ``stop``."""
         Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         return self
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away, or does not trust the certificate, is no fault of the server's."""
+        if not isinstance(sys.exception(), ssl.SSLError | ConnectionError):
+            super().handle_error(request, client_address)
 
     def stop(self) -> None:
         """Stop serving and close the socket; open watches end with their next line."""

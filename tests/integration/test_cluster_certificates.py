@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from nebula.clock import ManualClock
@@ -16,6 +14,7 @@ from nebula.kubernetes.clusters import ParameterClusters
 from nebula.parameters import MemoryParameters
 
 from local.certificates import Certificates, for_loopback
+from local.kubeconfig import server_context
 from local.kubernetes.access import User
 from local.kubernetes.http_server import KubernetesServer
 from local.kubernetes.server import Emulator
@@ -25,13 +24,9 @@ NOW = datetime.now(UTC)
 
 
 class Cluster:
-    def __init__(self, certificates: Certificates, folder: Path) -> None:
-        (folder / "server.pem").write_text(certificates.certificate + certificates.key)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(folder / "server.pem")
-        self.server = KubernetesServer(Emulator(tokens={"t": User("admin", ("system:masters",))}))
-        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-        self.server.start()
+    def __init__(self, certificates: Certificates) -> None:
+        emulator = Emulator(tokens={"t": User("admin", ("system:masters",))})
+        self.server = KubernetesServer(emulator, context=server_context(certificates)).start()
         self.port = self.server.server_address[1]
 
     def uid(self, ca: str | None, host: str = "127.0.0.1") -> str:
@@ -46,8 +41,8 @@ OWN = for_loopback()
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(OWN, tmp_path)
+def cluster() -> Iterator[Cluster]:
+    made = Cluster(OWN)
     yield made
     made.server.stop()
 
@@ -67,9 +62,9 @@ def test_another_authority_of_the_same_name_is_not_trusted(cluster: Cluster) -> 
 
 
 @pytest.mark.parametrize("age", [timedelta(days=8), timedelta(days=-1)])
-def test_a_certificate_out_of_its_time_is_refused(age: timedelta, tmp_path: Path) -> None:
+def test_a_certificate_out_of_its_time_is_refused(age: timedelta) -> None:
     stale = for_loopback(NOW - age)
-    made = Cluster(stale, tmp_path)
+    made = Cluster(stale)
     try:
         with pytest.raises(ClusterUnavailableError):
             made.uid(stale.authority)
