@@ -79,7 +79,7 @@ def test_a_second_stack_leaves_the_first_alone(
 ) -> None:
     directory = tmp_path / ".local" / "stack"
     monkeypatch.setattr(run_files, "DEFAULT_DIRECTORY", directory)
-    monkeypatch.setattr(stack.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     with run_files.only_one(directory) as first:
         assert first
         directory.mkdir()

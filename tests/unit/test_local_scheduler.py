@@ -42,7 +42,8 @@ class Cluster:
         return found
 
     def bound(self, name: str = "p") -> str | None:
-        return self.read(name)["spec"].get("nodeName")
+        found: str | None = self.read(name)["spec"].get("nodeName")
+        return found
 
     def why(self, name: str = "p") -> str:
         (condition,) = [c for c in self.read(name)["status"]["conditions"] if c["type"] == "PodScheduled"]

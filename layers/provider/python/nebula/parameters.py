@@ -107,5 +107,5 @@ class MemoryParameters:
             raise ParameterUnavailableError(f"{name} cannot be read")
 
 
-def _unavailable(name: str, error: Exception) -> ParameterUnavailableError:
+def _unavailable(name: str, error: ClientError | BotoCoreError) -> ParameterUnavailableError:
     return ParameterUnavailableError(f"{name} cannot be read: {code_of(error)}")
