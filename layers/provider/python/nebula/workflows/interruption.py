@@ -31,8 +31,8 @@ def interrupted(services: Services, envelope: Envelope) -> Claim | None:
     """End or withdraw the claim of an instance that its provider takes back.
 
     Returns the claim as written; None for an instance that no claim holds, which has no effect at all
-    (another installation may share the account). A state change merely makes the claim due: the
-    status loop decides what it means.
+    (another installation may share the account). A state change alters nothing: what it means is the
+    status loop's to decide, whose next look is seconds away.
     """
     instance_id = envelope.detail.get("instance-id")
     if not isinstance(instance_id, str) or not instance_id:
