@@ -25,7 +25,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Budget:
-    """One row before it is measured: where the figure is found, and what it may be at most (None: reported)."""
+    """One row before it is measured: where the figure is found, and what it may be at most (None: reported).
+
+    ``applies`` says whether the limit holds for what was measured: a run of another size is only reported.
+    """
 
     id: str
     what: str
@@ -35,6 +38,7 @@ class Budget:
     how: str
     figure: Callable[[Section], float]
     detail: Callable[[Section], str] = lambda _: ""
+    applies: Callable[[Section], bool] = lambda _: True
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,15 @@ def rows(budgets: Iterable[Budget], sections: Mapping[str, Section | None]) -> l
             continue
         section = sections[budget.section]
         figure = None if section is None else round(budget.figure(section), 4)
+        limit = budget.limit if section is None or budget.applies(section) else None
         found.append(
             Row(
                 id=budget.id,
                 what=budget.what,
                 figure=figure,
                 unit=budget.unit,
-                limit=budget.limit,
-                verdict=verdict(figure, budget.limit),
+                limit=limit,
+                verdict=verdict(figure, limit),
                 detail="" if section is None else budget.detail(section),
                 how=budget.how,
             )
