@@ -34,6 +34,7 @@ def full() -> Claim:
         ),
         pod_absent_since=NOW,
         pull_secrets_version="v",
+        refused_pulls=("abc", "def"),
         released_at=NOW,
         termination_reason=TerminationReason.PREEMPTED,
         decision=("aws: unavailable",),

@@ -125,6 +125,7 @@ class Claim(StoredModel):
     way: the USD per hour that has to be freed. ``node_pool_revision`` is the NodePool's spec that the last
     decision was taken on.
     ``cluster_uid`` is the identity of the cluster in which the Pod was found, "" where it could not be read.
+    ``refused_pulls`` are the fingerprints of credentials with which the image was refused since the Pod last waited.
     ``pull_secrets_version`` tells the pull Secrets with which the image was refused from later ones.
     ``pod_absent_since`` is when the Pod was first not found while most Pods of its cluster had vanished at once.
     """
@@ -139,6 +140,7 @@ class Claim(StoredModel):
     cluster_uid: str = ""
     pod_absent_since: AwareDatetime | None = None
     pull_secrets_version: str = ""
+    refused_pulls: tuple[str, ...] = ()
     node_pool: str
     shape: Shape
     created_at: AwareDatetime

@@ -21,6 +21,8 @@ from nebula.workflows.wake import wake
 
 #: The reason of a claim whose image was refused.
 IMAGE_PULL = "ImagePull"
+#: How an attempt's detail begins that was refused while another credential was left to try: no pause followed it.
+NEXT_PULL = "the image was refused with the credential of Secret"
 FIRST_PAUSE = timedelta(minutes=5)
 LONGEST_PAUSE = timedelta(hours=1)
 #: Claims whose Secrets one sweep reads, the longest waiting first.
@@ -29,7 +31,8 @@ READ_PER_SWEEP = 50
 
 def image_pause(claim: Claim) -> timedelta:
     """How long a claim rests after its latest attempt was refused for its image: doubled by each in a row."""
-    before = takewhile(lambda attempt: attempt.detail.startswith(IMAGE_PULL), reversed(claim.attempts[:-1]))
+    paused = (attempt for attempt in reversed(claim.attempts[:-1]) if not attempt.detail.startswith(NEXT_PULL))
+    before = takewhile(lambda attempt: attempt.detail.startswith(IMAGE_PULL), paused)
     return min(FIRST_PAUSE * (1 << min(sum(1 for _ in before), 10)), LONGEST_PAUSE)
 
 

@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from nebula.domain.claim import Claim, TerminationReason
-from nebula.domain.credential import CredentialKey
 from nebula.domain.nodepool import NodePool
-from nebula.domain.workload import PullCredential, Workload
+from nebula.domain.workload import Workload
 from nebula.kubernetes.api import KubernetesApi
 from nebula.kubernetes.node import node_name
 from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object
 from nebula.kubernetes.pod import Pod
-from nebula.kubernetes.pull_secrets import UnsupportedPullSecretError, find_pull_credential
+from nebula.kubernetes.pull_secrets import PullLookup, UnsupportedPullSecretError, find_pull_credential
 from nebula.kubernetes.workload import InvalidPodError, Translation, WaitingForReferenceError, translate
 from nebula.lifecycle.transitions import back_to_pending
 from nebula.providers.base import Provider, RegistryCredentials
 from nebula.providers.errors import ProviderError, ProviderUnconfiguredError
 from nebula.providers.naming import instance_name
 from nebula.workflows.accounts import account_of
-from nebula.workflows.lend import CredentialExpiredError, ensure_credential, forget_credential, record_credential
+from nebula.workflows.lend import CredentialExpiredError, ensure_credential, forget_credential
 from nebula.workflows.pod_checks import Standing, node_trouble, read_pod
 from nebula.workflows.pod_report import show_condition, show_event, show_rejection
+from nebula.workflows.pull_choice import PullChoice, choose
 from nebula.workflows.rejection import announce_rejection
 from nebula.workflows.services import Services
 from nebula.workflows.terminate import end_claim
@@ -89,20 +89,19 @@ class Preparation:
     provider: Provider
     workload: Workload
     instance_name: str
-    pull: PullCredential | None
-    credential_key: CredentialKey | None
+    choice: PullChoice
     account: str = ""
 
     def ensure_credential(self, services: Services) -> str | None:
         """The provider-side id of the pull credential, made there if need be; None for anonymous pulls."""
-        if self.pull is None or self.credential_key is None:
+        if self.choice.pull is None or self.choice.key is None:
             return None
-        return ensure_credential(services, self.provider, self.credential_key, self.pull)
+        return ensure_credential(services, self.provider, self.choice.key, self.choice.pull)
 
     def forget_credential(self, services: Services) -> None:
         """Drop the cached id: a create that used it failed."""
-        if self.credential_key is not None:
-            forget_credential(services, self.provider, self.credential_key)
+        if self.choice.key is not None:
+            forget_credential(services, self.provider, self.choice.key)
 
     def report_rejection(self, services: Services, claim: Claim) -> None:
         """Say on the Pod why the candidate was given up."""
@@ -124,7 +123,7 @@ def prepare(services: Services, claim: Claim) -> Preparation:
     if trouble:
         raise NotReadyError("NodeNotReady", trouble, pod=pod)
     translation = _translated(api, pod, pool, provider.name)
-    pull = _pull(services, api, provider, pod, translation.workload.image)
+    lookup = _pull(services, api, provider, pod, translation.workload.image)
     if translation.ignored:
         show_event(services, api, pod, reason="Translated", message="ignored: " + ", ".join(translation.ignored))
     return Preparation(
@@ -136,8 +135,7 @@ def prepare(services: Services, claim: Claim) -> Preparation:
         instance_name=instance_name(
             claim.namespace, claim.pod_name, claim.claim_id, provider.capabilities.max_name_length
         ),
-        pull=pull,
-        credential_key=None if pull is None else _recorded(services, provider, pod, pull, claim),
+        choice=_chosen(services, provider, pod, claim, lookup),
         account=account,
     )
 
@@ -194,7 +192,7 @@ def _translated(api: KubernetesApi, pod: Pod, pool: NodePool, provider: str) -> 
         raise NotReadyError(error.reason, str(error), pod=pod, retry_in=RECHECK) from None
 
 
-def _pull(services: Services, api: KubernetesApi, provider: Provider, pod: Pod, image: str) -> PullCredential | None:
+def _pull(services: Services, api: KubernetesApi, provider: Provider, pod: Pod, image: str) -> PullLookup:
     try:
         lookup = find_pull_credential(api, pod, image)
     except UnsupportedPullSecretError as error:
@@ -207,13 +205,12 @@ def _pull(services: Services, api: KubernetesApi, provider: Provider, pod: Pod, 
     if lookup.credential is not None and not services.fingerprint_key.get_secret_value():
         message = "the image needs a registry credential, and the installation has no fingerprint key to lend it under"
         raise NotReadyError("FingerprintKeyMissing", message, pod=pod, retry_in=RECHECK)
-    return lookup.credential
+    return lookup
 
 
-def _recorded(services: Services, provider: Provider, pod: Pod, pull: PullCredential, claim: Claim) -> CredentialKey:
+def _chosen(services: Services, provider: Provider, pod: Pod, claim: Claim, lookup: PullLookup) -> PullChoice:
     try:
-        pinned = pull.model_copy(update={"cluster_uid": claim.cluster_uid})
-        return record_credential(services, provider, pinned)
+        return choose(services, provider, claim, lookup)
     except CredentialExpiredError as error:
         raise NotReadyError("CredentialExpired", str(error), pod=pod, retry_in=RECHECK) from None
     except ProviderError as error:

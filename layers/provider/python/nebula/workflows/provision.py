@@ -19,6 +19,7 @@ from nebula.stores.claims import ConflictError
 from nebula.workflows.accounts import account_of, is_of
 from nebula.workflows.image_wait import pull_secrets_version
 from nebula.workflows.preparation import NotReadyError, Preparation, prepare, show_provisioning
+from nebula.workflows.pull_choice import go_on_with_next
 from nebula.workflows.rejection import give_up_unknown, not_sent, paused_until, reject
 from nebula.workflows.release import release
 from nebula.workflows.services import Services
@@ -86,7 +87,7 @@ def _begin(services: Services, claim: Claim) -> Claim:
             services.clock.now(),
             services.lease,
             pod_fields_hash=prepared.pod.fields_hash(),
-            credential_key=str(prepared.credential_key) if prepared.credential_key else None,
+            credential_key=str(prepared.choice.key) if prepared.choice.key else None,
             account=prepared.account,
         ),
     )
@@ -106,7 +107,7 @@ def _create(services: Services, claim: Claim, prepared: Preparation) -> Claim:
         candidate=claim.attempts[-1].candidate,
         workload=prepared.workload,
         registry_credential_id=credential_id,
-        secrets=() if prepared.pull is None else (prepared.pull.username, prepared.pull.password),
+        secrets=() if prepared.choice.pull is None else (prepared.choice.pull.username, prepared.choice.pull.password),
     )
     provider = prepared.provider
     try:
@@ -131,6 +132,8 @@ def _create(services: Services, claim: Claim, prepared: Preparation) -> Claim:
 
 
 def _refused(services: Services, claim: Claim, prepared: Preparation, error: ProviderError) -> Claim:
+    if isinstance(error, ImagePullError) and prepared.choice.another:
+        return _begin(services, go_on_with_next(services, claim, prepared.choice, error))
     secrets = _pull_secrets(services, prepared) if isinstance(error, ImagePullError) else ""
     rejected = reject(services, claim, error, prepared.pool, pull_secrets=secrets)
     prepared.report_rejection(services, rejected)

@@ -73,7 +73,7 @@ def _pod_refused(claim: Claim, error: ProviderError, message: str, now: datetime
         outcome=AttemptOutcome.REFUSED,
         failures=error.failures,
     )
-    return moved.model_copy(update={"pull_secrets_version": pull_secrets})
+    return moved.model_copy(update={"pull_secrets_version": pull_secrets, "refused_pulls": ()})
 
 
 def paused_until(services: Services, claim: Claim) -> datetime | None:
