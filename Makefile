@@ -78,8 +78,8 @@ credentials: $(STAMP) ## lent registry credentials: make credentials [STACK=nebu
 mutants: $(STAMP) ## small breaking patches, each of which must turn its named test red: make mutants [WORDS="..."]
 	@$(PY) -m tests.mutants.run $(WORDS)
 
-bench: $(STAMP) ## how long a placement decision takes
-	@$(PY) -m tests.benchmark.bench_placement
+bench: $(STAMP) ## every budget of docs/performance.md, measured: make bench [ARGS="--only engine"]
+	@$(PY) -m tests.benchmark $(ARGS)
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) $(SAM_VENV) .aws-sam .local .pytest_cache .mypy_cache .ruff_cache .hypothesis
