@@ -1,0 +1,88 @@
+"""The virtual Node is there while claims live, and goes ten minutes after its last Pod."""
+
+from __future__ import annotations
+
+from local.kubernetes.resources import PODS
+from tests.support.world import World
+
+NODE = "nebula-simulated"
+IDLE_MINUTES = 10
+
+
+def _there(world: World) -> bool:
+    return world.api.get_node(NODE) is not None
+
+
+def _ended() -> World:
+    """A world whose only Pod ran and was deleted."""
+    world = World()
+    assert not _there(world)
+    world.create_pod()
+    world.pump()
+    world.minute()
+    assert _there(world)
+    world.delete_pod()
+    world.pump()
+    world.run(2)
+    assert world.pod() is None
+    return world
+
+
+def test_it_goes_ten_minutes_after_the_last_pod_and_not_before() -> None:
+    world = _ended()
+    world.run(IDLE_MINUTES - 2)
+    assert _there(world)
+    world.run(3)
+    assert not _there(world)
+
+
+def test_a_pod_in_between_starts_the_ten_minutes_again() -> None:
+    world = _ended()
+    world.run(IDLE_MINUTES - 3)
+    world.create_pod("other")
+    world.pump()
+    world.minute()
+    world.delete_pod("other")
+    world.pump()
+    world.run(5)
+    assert _there(world)
+    world.run(IDLE_MINUTES)
+    assert not _there(world)
+
+
+def test_a_finished_pod_that_is_still_bound_keeps_it() -> None:
+    world = World()
+    world.create_pod(restartPolicy="Never")
+    world.pump()
+    world.minute()
+    world.simulated.console.exit(world.billed()[0], 0)
+    world.run(IDLE_MINUTES + 5)
+    assert world.billed() == []
+    assert _there(world)
+    world.delete_pod()
+    world.run(IDLE_MINUTES + 3)
+    assert not _there(world)
+
+
+def test_a_pod_of_somebody_else_s_on_it_keeps_it() -> None:
+    world = _ended()
+    stray = {"metadata": {"name": "agent"}, "spec": {"nodeName": NODE, "containers": [{"name": "a", "image": "i"}]}}
+    world.emulator.create(PODS, "default", stray)
+    world.run(IDLE_MINUTES + 5)
+    assert _there(world)
+    world.emulator.handle("DELETE", "/api/v1/namespaces/default/pods/agent", {}, {}, b'{"gracePeriodSeconds": 0}')
+    world.run(IDLE_MINUTES + 3)
+    assert not _there(world)
+
+
+def test_it_comes_back_for_the_next_pod() -> None:
+    world = _ended()
+    world.run(IDLE_MINUTES + 3)
+    assert not _there(world)
+    world.create_pod("next")
+    world.pump()
+    world.minute()
+    assert _there(world)
+    pod = world.pod("next")
+    assert pod is not None
+    assert pod["spec"]["nodeName"] == NODE
