@@ -147,13 +147,16 @@ def test_he_a_duplicate_while_the_first_is_in_progress_is_acknowledged_and_raise
 
     def duplicate(call: Call, _: object) -> None:
         if call is Call.PROVISION:
+            before = world.claims.writes
             during.append(failed(provisioning(batch(envelope))))
+            assert world.claims.writes == before
 
     world.simulated.script.before_each(duplicate)
     assert failed(provisioning(batch(envelope))) == []
     assert during == [[]]
     assert world.telemetry.total("EventsFailed") == 0
     assert world.simulated.script.counts[Call.PROVISION] == 1
+    assert world.simulated.script.counts[Call.FIND] == 0
     assert len(world.billed()) == 1
 
 

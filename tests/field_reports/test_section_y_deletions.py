@@ -154,3 +154,15 @@ def test_y11_a_cluster_that_lost_the_whole_nodepool_kind_keeps_its_running_pods_
     world.pump()
     until_true(world, lambda: world.pod("drop") is None and len(world.billed()) == 1, minutes=4)
     assert running(world.pod("keep"))
+
+
+def test_y11_a_virtual_node_that_is_deleted_by_hand_ends_its_pods_and_their_instances_and_comes_back() -> None:
+    world = _running_in("default")
+    (first,) = world.billed()
+    _delete(world, "/api/v1/nodes/nebula-simulated")
+    assert world.emulator.controllers.collect_garbage() == 1
+    world.create_pod("next")
+    world.pump()
+    until_true(world, lambda: running(world.pod("next")) and first not in world.billed(), minutes=5)
+    assert world.pod() is None
+    assert world.billed() == [world.claim("next").instance_id]
