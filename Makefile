@@ -72,7 +72,7 @@ invoke: $(STAMP) ## one event to one function: make invoke FN=placement EVENT=ev
 explain: $(STAMP) ## why a Pod would run where: make explain POD=pod.yaml POOL=nodepool.yaml [OUTPUT=json]
 	@$(PY) -m cli explain --pod "$(POD)" --pool "$(POOL)" --output "$(or $(OUTPUT),table)"
 
-credentials: $(STAMP) ## lent registry credentials: make credentials [STACK=nebula] [ARGS="--plan"]
+credentials: $(STAMP) ## lent registry credentials: make credentials STACK=nebula|ARGS="--env-file local/sam-env.json" [ARGS="--plan"]
 	@$(PY) -m cli credentials $(if $(STACK),--stack "$(STACK)") $(ARGS)
 
 mutants: $(STAMP) ## small breaking patches, each of which must turn its named test red: make mutants [WORDS="..."]

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plan", action="store_true", help="what the next run would do, and why not more")
     parser.add_argument("--all", action="store_true", help="retired credentials too")
     parser.add_argument("action", nargs="?", choices=("list", "acknowledge"), default="list")
-    parser.add_argument("key", nargs="?", help="of the credential to acknowledge, as the table shows it")
+    parser.add_argument("key", nargs="?", help="of the credential to acknowledge, as the table's last lines show it")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,7 +53,8 @@ def _answer(arguments: argparse.Namespace) -> str:
         return _acknowledged(arguments.key) if arguments.action == "acknowledge" else _listed(arguments)
     except ValidationError as error:
         missing = ", ".join(f"NEBULA_{'_'.join(map(str, e['loc'])).upper()}" for e in error.errors(include_input=False))
-        raise installation.InstallationError(f"settings missing or wrong: {missing}") from None
+        told = "" if arguments.stack or arguments.env_file else f"; {installation.HOW}"
+        raise installation.InstallationError(f"settings missing or wrong: {missing}{told}") from None
     except (BotoCoreError, ClientError, ParameterUnavailableError, PublishError) as error:
         raise installation.InstallationError(f"AWS did not answer: {error}") from None
 
@@ -91,10 +92,10 @@ def _acknowledged(key: str) -> str:
     try:
         parsed = CredentialKey.parse(key)
     except ValueError:
-        raise installation.InstallationError(f"{key!r} is not a key; copy it from the table") from None
+        raise installation.InstallationError(f"{key!r} is not a key; the table names those that wait") from None
     services = replace(build("credential_retirement", RetirementSettings()), function="operator")
     row = services.credentials.get(parsed)
     if row is None or not acknowledgeable(row):
-        raise installation.InstallationError(f"nothing waits for a word about {key}")
+        raise installation.InstallationError(f"nothing waits for a word about {key}; the table names those that wait")
     publish_acknowledgement(services, row)
-    return f"acknowledged: {key}"
+    return f"acknowledged: {key} (the next table shows it; a reminder that was under way may still come)"

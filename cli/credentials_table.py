@@ -48,7 +48,7 @@ def render_plan(plan: RetirementReport, report: CredentialReport, now: datetime)
     text = [f"{outcome.kind}: {outcome.key}: {outcome.reason}" for outcome in plan.outcomes]
     due = {outcome.key for outcome in plan.outcomes}
     text += [
-        f"Waiting: {line.key}: {line.reason} {_when(line, now)}"
+        f"Waiting: {line.key}: {line.next_action} {_when(line, now)}: {line.reason}"
         for line in report.lines
         if line.key not in due and line.next_at is not None
     ]
@@ -58,7 +58,7 @@ def render_plan(plan: RetirementReport, report: CredentialReport, now: datetime)
 
 
 def age(then: datetime | None, now: datetime) -> str:
-    """``3d``, ``5h``, ``12m`` ago, or ``in 2h``."""
+    """``3d``, ``5h``, ``12m`` ago, or ``in 2h``, ``in 6d22h``."""
     if then is None:
         return "-"
     distance = abs(now - then)
@@ -67,7 +67,10 @@ def age(then: datetime | None, now: datetime) -> str:
         (_MINUTE, "m"),
     )
     count = f"{distance // unit}{letter}"
-    return f"in {count}" if then > now else count
+    if then <= now:
+        return count
+    hours = distance % _DAY // _HOUR if unit == _DAY else 0
+    return f"in {count}{f'{hours}h' if hours else ''}"
 
 
 def _since(line: CredentialLine, now: datetime) -> str:

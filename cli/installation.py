@@ -11,6 +11,11 @@ from typing import Any
 #: Whose settings an operator's command on credentials takes: it has the retirement policy.
 FUNCTION = "CredentialRetirementFunction"
 MAX_FILE_BYTES = 1_000_000
+#: What to say to somebody who named no installation.
+HOW = (
+    "name the installation: make credentials STACK=nebula for a deployed stack (AWS_PROFILE and AWS_REGION as for the"
+    ' AWS CLI), ARGS="--env-file local/sam-env.json" for a running make stack'
+)
 
 
 class InstallationError(Exception):

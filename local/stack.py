@@ -189,6 +189,7 @@ def _run() -> int:
         print(f"functions   {stack.worker.lambda_url}  (aws lambda invoke --endpoint-url ...)")
         print(f"logs        {stack.log('worker')}")
         print(f"sam local invoke --docker-network host --env-vars {written.relative_to(ROOT)} ...")
+        print(f'make credentials ARGS="--env-file {written.relative_to(ROOT)}"')
         print("interrupt to stop", flush=True)
         try:
             return stack.wait()

@@ -111,7 +111,9 @@ def test_the_plan_tells_what_the_next_run_does_and_why_not_more_and_changes_noth
     _, out, _ = command("--plan")
     lines = out.splitlines()
     assert any(line.startswith("Deferred: ") and line.endswith("live workloads use it") for line in lines)
-    assert any(line.startswith("Waiting: ") and "unused in 6d" in line for line in lines)
+    assert any(
+        line.startswith("Waiting: ") and "retire when unused in 6d22h: 1 live workload" in line for line in lines
+    )
     assert "Unrecorded: simulated/nebula-by-someone-else: left alone" in lines
     for claim in world.claims.all():
         world.end(claim)
@@ -146,7 +148,10 @@ def test_retired_ones_show_on_request_or_while_a_person_is_waited_for(command: C
 def test_acknowledging_is_an_event(command: Command, world: Lending) -> None:
     key = str(next(row.key for row in world.rows() if row.superseded_at))
     code, out, _ = command("acknowledge", key)
-    assert (code, out) == (0, f"acknowledged: {key}\n")
+    assert (code, out) == (
+        0,
+        f"acknowledged: {key} (the next table shows it; a reminder that was under way may still come)\n",
+    )
     (event,) = world.publisher.of_type(DetailType.CREDENTIAL_REVOCATION_ACKNOWLEDGED)
     assert event.source == "nebula.operator"
 
@@ -176,6 +181,7 @@ def test_missing_settings_are_named(command: Command, monkeypatch: pytest.Monkey
     code, out, err = command()
     assert (code, out) == (1, "")
     assert "NEBULA_EVENT_BUS" in err
+    assert "make credentials STACK=nebula" in err
 
 
 def test_a_provider_that_does_not_answer_is_named_and_its_rows_still_show(world: Lending) -> None:
@@ -194,7 +200,14 @@ def test_an_empty_ledger_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("ago", "shown"),
-    [(timedelta(seconds=5), "0m"), (5 * HOUR, "5h"), (3 * DAY, "3d"), (-2 * HOUR, "in 2h")],
+    [
+        (timedelta(seconds=5), "0m"),
+        (5 * HOUR, "5h"),
+        (3 * DAY, "3d"),
+        (-2 * HOUR, "in 2h"),
+        (-7 * DAY, "in 7d"),
+        (HOUR - 7 * DAY, "in 6d23h"),
+    ],
 )
 def test_ages(ago: timedelta, shown: str) -> None:
     assert age(START - ago, START) == shown

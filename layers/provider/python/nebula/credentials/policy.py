@@ -105,7 +105,7 @@ def judge(row: Credential, live_claims: int, policy: RetirementPolicy, now: date
         return Verdict(action=Action.FINISH, reason="its retirement began and is not confirmed yet")
     due_at, why = retirement_time(row, policy)
     if now < due_at:
-        return Verdict(action=Action.WAIT, reason=why, due_at=due_at)
+        return Verdict(action=Action.WAIT, reason=_in_use(live_claims) if live_claims else why, due_at=due_at)
     if live_claims:
         return Verdict(action=Action.DEFER, reason=f"{_in_use(live_claims)}; {why}", due_at=due_at)
     return Verdict(action=Action.RETIRE, reason=why, due_at=due_at)

@@ -114,7 +114,7 @@ def _line(services: Services, policies: RetirementPolicies, row: Credential, *, 
     due_at = min(now, retirement_time(row, policy)[0]) if verdict.action is Action.FINISH else verdict.due_at
     note = f" (put off: {row.note})" if row.note not in ("", LIVE) and not retired else ""
     failing = bool(note) and verdict.action in (Action.RETIRE, Action.FINISH)
-    action = _NEXT[verdict.action]
+    action = _NEXT[Action.DEFER if live else verdict.action]
     return CredentialLine(
         key=str(row.key),
         provider=row.key.provider,
