@@ -10,15 +10,20 @@ import os
 import secrets
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from local import run_files
 from local.deployment import Endpoints
 from local.run_files import ServersFile
 from local.sockets import address, adopt, listen
 from local.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 
 def run(directory: Path, ports: tuple[int, int, int], *, with_fixtures: bool, config: Path | None = None) -> int:
@@ -64,9 +69,26 @@ def _serve_aws(listener: socket.socket) -> None:
         def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
             pass
 
-    application = DomainDispatcherApplication(create_backend_app)
+    application = one_at_a_time(DomainDispatcherApplication(create_backend_app), "DynamoDB_")
     host, port = listener.getsockname()
     make_server(host, port, application, threaded=True, request_handler=Handler, fd=listener.fileno()).serve_forever()
+
+
+def one_at_a_time(application: WSGIApplication, target: str) -> WSGIApplication:
+    """The application with the calls to one service, by the beginning of ``X-Amz-Target``, one after the other.
+
+    moto's DynamoDB checks a transaction's conditions and writes in steps, and takes a refused transaction back by
+    putting the whole table as it was before: what others wrote meanwhile would be lost.
+    """
+    lock = Lock()
+
+    def call(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        if not str(environ.get("HTTP_X_AMZ_TARGET", "")).startswith(target):
+            return application(environ, start_response)
+        with lock:
+            return application(environ, start_response)
+
+    return call
 
 
 def _serve_kubernetes(listener: socket.socket, token: str, with_fixtures: bool, config: Path | None) -> None:
