@@ -51,10 +51,11 @@ def simulated(pool: Object) -> Object:
     return found
 
 
-def selling(accelerator: str) -> World:
-    """An installation whose provider sells what it always does, and one accelerator more."""
+def selling(*accelerators: str) -> World:
+    """An installation whose provider sells what it always does, and these accelerators too."""
     usual = default_offerings()
-    more = [row.model_copy(update={"accelerator": accelerator}) for row in usual if row.accelerator == "A100"]
+    like = [row for row in usual if row.accelerator == "A100"]
+    more = [row.model_copy(update={"accelerator": name}) for row in like for name in accelerators]
     clock = ManualClock(START)
     return World(SimulatedProvider(clock, offerings=(*usual, *more)), clock=clock)
 
@@ -94,7 +95,7 @@ def test_each_workload_is_understood_whole_and_names_a_sample_pool(workload: Obj
 
 @pytest.mark.parametrize("workload", [read for _, read in WORKLOADS], ids=[name for name, _ in WORKLOADS])
 def test_each_workload_runs(workload: Object) -> None:
-    world = selling("A100-80GB")
+    world = selling("A100-80GB", "RTX4090")
     template = pod_of(workload)
     for _, secret in documents("Secret"):
         world.emulator.create(SECRETS, "default", secret)
