@@ -16,7 +16,7 @@ CHECKED := layers/provider/python/nebula functions local cli tests
 export PYTHONPATH := $(CURDIR):$(CURDIR)/layers/provider/python
 export SAM_CLI_TELEMETRY := 0
 
-.PHONY: help venv demo test lint types template build apiserver-assets stack invoke explain credentials mutants bench clean
+.PHONY: help venv demo test lint types template build apiserver-assets stack invoke explain credentials gating mutants bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -74,6 +74,9 @@ explain: $(STAMP) ## why a Pod would run where: make explain POD=pod.yaml POOL=n
 
 credentials: $(STAMP) ## lent registry credentials: make credentials STACK=nebula|ARGS="--env-file local/sam-env.json" [ARGS="--plan"]
 	@$(PY) -m cli credentials $(if $(STACK),--stack "$(STACK)") $(ARGS)
+
+gating: $(STAMP) ## which gate policy a cluster can run: make gating [ARGS="--apply --context NAME"]; needs kubectl
+	@$(PY) -m cli gating $(ARGS)
 
 mutants: $(STAMP) ## small breaking patches, each of which must turn its named test red: make mutants [WORDS="..."]
 	@$(PY) -m tests.mutants.run $(WORDS)

@@ -22,6 +22,7 @@ class Command(Protocol):
 #: Command → (module, one line of help).
 COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("cli.explain", "what placement would decide for a Pod, and why not otherwise"),
+    "gating": ("cli.gating", "which gate policy a cluster's API server can run, and applying it"),
     "abandon": ("cli.abandon", "end a claim whose end nobody can confirm; what it rented may still be billed"),
     "credentials": ("cli.credentials", "which registry credentials are lent, until when, and what waits for a person"),
 }
