@@ -18,7 +18,7 @@ from cluster.forwarder.watcher import Pace, Watcher
 from local.in_process import DroppedError
 from local.kubernetes.adapter import SERVER, session
 from local.kubernetes.resources import PODS as POD_RESOURCE
-from local.kubernetes.server import Emulator, Response
+from local.kubernetes.server import Emulator, Fault, Response
 from tests.support.kubernetes_api import pod_object
 
 
@@ -110,19 +110,31 @@ def test_a_deletion_missed_while_away_is_found_by_the_list() -> None:
     assert cluster.told == [("Pod Gated", "a"), ("Pod Deleted", "a")]
 
 
-def test_a_server_that_is_away_is_a_failure_and_no_deletion() -> None:
+def _away(*_: str) -> Response:
+    raise DroppedError
+
+
+def _throttled(*_: str) -> Response:
+    return Response(429, {"Retry-After": "30"}, b'{"kind": "Status", "code": 429, "reason": "TooManyRequests"}')
+
+
+def _restarting(*_: str) -> Response:
+    return Response(503, {}, b"apiserver is shutting down")
+
+
+@pytest.mark.parametrize("fault", [_away, _throttled, _restarting])
+def test_a_server_that_is_away_or_throttles_is_a_failure_and_no_deletion(fault: Fault) -> None:
     cluster = _Cluster()
     cluster.create("a")
     cluster.watcher.list_all()
-
-    def away(*_: str) -> Response:
-        raise DroppedError
-
-    cluster.emulator.faults.append(away)
+    cluster.emulator.faults.append(fault)
     with pytest.raises(ClusterUnavailableError):
         cluster.watcher.list_all()
     with pytest.raises(ClusterUnavailableError):
         cluster.watcher.watch("1", Flag())
+    assert cluster.told == [("Pod Gated", "a")]
+    cluster.emulator.faults.clear()
+    cluster.watcher.list_all()
     assert cluster.told == [("Pod Gated", "a")]
 
 
