@@ -219,6 +219,9 @@ def test_f9_every_event_leaves_one_line_with_its_outcome() -> None:
         "Pod Deleted",
     ]
     said = dict(outcomes(world))
+    about = [fields for _, message, fields in world.telemetry.lines if message == "event handled"]
+    assert [line.get("claim_id") for line in about].count(world.claim().claim_id) == 1
+    assert {line.get("uid") for line in about} == {pod["metadata"]["uid"], "another", None}
     assert said["Pod Gated"].startswith("Placed")
     assert said["Claim Placed"].startswith("Released")
     assert said["Status Poll Scheduled"] == "1 claims looked at, 0 due"

@@ -88,7 +88,7 @@ def test_hk_a_credential_that_is_used_again_since_it_was_read_is_not_retired() -
             lending.start("again")
         return save(before, after)
 
-    lending.credentials.save = used_meanwhile  # type: ignore[method-assign]
+    lending.credentials.save = used_meanwhile  # type: ignore[method-assign,assignment]
     lending.retire()
     assert lending.states() == [CredentialState.ACTIVE]
     assert len(lending.objects()) == 1

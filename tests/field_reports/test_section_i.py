@@ -179,7 +179,7 @@ def test_i3_a_token_that_outlived_its_credentials_is_answered_401_once_and_minte
         server.accepted = "" if next(accept_next) else "none of the old ones"
         return handle(*call)
 
-    server.handle = expired_then_new  # type: ignore[method-assign]
+    server.handle = expired_then_new  # type: ignore[method-assign,assignment]
     assert eks.client.get_pod("default", "absent") is None
     assert server.presented[-2] == old
     assert server.presented[-1] != old

@@ -21,7 +21,7 @@ Object = dict[str, Any]
 FOREIGN = {"name": "example.com/quota"}
 OURS = {"name": "nebula.inftyai.com/provider-selection"}
 LABEL = "nebula.inftyai.com/"
-EDITS = {
+EDITS: dict[str, Object] = {
     "accelerator label": {"metadata": {"labels": {f"{LABEL}accelerator-type": "a100-80gb"}}},
     "nodepool label": {"metadata": {"labels": {f"{LABEL}nodepool": "other"}}},
     "image": {"spec": {"containers": [{"name": "main", "image": "registry.example.com/train:2"}]}},

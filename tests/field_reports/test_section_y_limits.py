@@ -182,13 +182,15 @@ class _Frozen:
     """A function that is frozen between its first read of the claim and its next write; others work meanwhile."""
 
     def __init__(self, world: World, meanwhile: Callable[[], object]) -> None:
-        self._save, self._claims, self._meanwhile = world.claims.save, world.claims, meanwhile
-        world.claims.save = self.save
+        self._claims: Any = world.claims
+        self._save, self._meanwhile = self._claims.save, meanwhile
+        self._claims.save = self.save  # type: ignore[method-assign]
 
     def save(self, before: Claim, after: Claim, **limits: Any) -> Claim:
         self._claims.save = self._save
         self._meanwhile()
-        return self._save(before, after, **limits)
+        saved: Claim = self._save(before, after, **limits)
+        return saved
 
 
 @pytest.mark.parametrize("minutes", [0, 3, 60])

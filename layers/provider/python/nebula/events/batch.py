@@ -22,7 +22,7 @@ Act = Callable[[Envelope], str]
 #: EventBridge's own limit for one entry, https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html
 MAX_BODY = 256 * 1024
 #: What a line in the log says of an event: which object or claim it was about, cut to a sane length.
-_NAMED = ("cluster", "namespace", "name", "uid", "claim_id", "instance-id", "credential_key")
+_NAMED = ("cluster", "namespace", "uid", "claim_id", "instance-id", "credential_key")
 _SHOWN_CHARACTERS = 256
 
 
@@ -48,12 +48,12 @@ def outcome_of(claim: Claim | None) -> str:
 
 def _run(envelope: Envelope, act: Act, telemetry: Telemetry) -> None:
     outcome = act(envelope)
-    named = {
-        key.replace("-", "_"): value[:_SHOWN_CHARACTERS]
-        for key in _NAMED
-        if isinstance(value := envelope.detail.get(key), str)
-    }
-    telemetry.info("event handled", detail_type=envelope.detail_type, outcome=outcome, about=named)
+    told = envelope.detail
+    about = {key.replace("-", "_"): told[key][:_SHOWN_CHARACTERS] for key in _NAMED if isinstance(told.get(key), str)}
+    if isinstance(told.get("name"), str):
+        # Not ``name``: the logger keeps that one for itself.
+        about["object"] = told["name"][:_SHOWN_CHARACTERS]
+    telemetry.info("event handled", detail_type=envelope.detail_type, outcome=outcome, **about)
 
 
 def _batch(event: Mapping[str, Any], act: Act, telemetry: Telemetry) -> dict[str, Any]:
