@@ -100,7 +100,7 @@ BUDGETS = (
         "placement",
         "ms",
         0.5,
-        "the slowest strategy's warm median",
+        "the slowest strategy's warm median, processor time",
         lambda s: _decision(s, 100, "warm"),
         _decisions,
     ),
