@@ -37,13 +37,13 @@ class RealServer:
 
     def __init__(self, url: str, certificate: Path) -> None:
         self.url = url
-        self._certificate = certificate
+        self.certificate = certificate
 
     def session(self, token: str = ADMIN) -> requests.Session:
         """A session with a token, for raw calls."""
         session = requests.Session()
         session.trust_env = False
-        session.verify = str(self._certificate)
+        session.verify = str(self.certificate)
         session.headers["Authorization"] = f"Bearer {token}"
         return session
 
@@ -53,7 +53,7 @@ class RealServer:
 
     def transport(self, token: str = ADMIN) -> Transport:
         """The product's transport with a token."""
-        session = new_session(self._certificate.read_text(encoding="ascii"))
+        session = new_session(self.certificate.read_text(encoding="ascii"))
         return Transport(self.url, StaticToken(SecretStr(token)), session)
 
 
