@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.support.owners import TRACKED, Deployment, Job, StatefulSet, phase
+from tests.support.pod_controllers import TRACKED, Deployment, Job, StatefulSet, phase
 from tests.support.world import World, pool_object
 
 

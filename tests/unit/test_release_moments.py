@@ -14,7 +14,7 @@ POD = "/api/v1/namespaces/default/pods/train"
 
 def _just_before_the_release(world: World, act: Callable[[], None]) -> None:
     """Do something once, when the patch that releases the Pod reaches the server."""
-    done = []
+    done: list[str] = []
 
     def look(method: str, path: str) -> None:
         if method == "PATCH" and path == POD and not done:
