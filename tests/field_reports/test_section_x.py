@@ -6,6 +6,7 @@ import base64
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from nebula.domain.claim import AttemptOutcome, Phase, TerminationReason, claim_id_for
 from nebula.providers.errors import RateLimitedError
 from nebula.providers.simulated import Call, SimulatedProvider
@@ -23,7 +24,9 @@ from tests.support.world import CLUSTER, World, pod_object, pool_object, running
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQ==\n-----END PRIVATE KEY-----\n"
 
 
-def test_x1_a_region_that_was_throttled_is_left_out_and_its_pods_are_left_alone() -> None:
+def test_x1_a_region_that_was_throttled_is_left_out_and_its_pods_are_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     world = World(pool=pool_object(providers=[{"name": "simulated", "regions": ["one", "two"]}]))
     provider = SimulatedProvider(world.clock, scopes=("one", "two"), per_region=True)
     world.simulated = provider
@@ -33,6 +36,7 @@ def test_x1_a_region_that_was_throttled_is_left_out_and_its_pods_are_left_alone(
     up(world, "second")
     assert [world.claim(name).attempts[-1].scope for name in ("first", "second")] == ["one", "two"]
     provider.break_listing("two")
+    monkeypatch.setattr(provider, "get", lambda _: None)
     provider.console.delete(str(world.claim("first").instance_id))
     world.run(3)
     assert running(world.pod("second")), "its region was not listed: unknown"
