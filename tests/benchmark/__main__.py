@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from local.deployment import ROOT
@@ -76,9 +78,15 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _interrupted(_number: int, _frame: FrameType | None) -> None:
+    """End on TERM as on an interrupt: the stack's processes are in groups of their own and would live on."""
+    raise KeyboardInterrupt
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write, print."""
     options = parse(arguments)
+    signal.signal(signal.SIGTERM, _interrupted)
     if options.write_docs:
         report.write_page(json.loads(options.file.read_text(encoding="utf-8")), PAGE)
         return 0

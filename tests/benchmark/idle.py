@@ -131,7 +131,7 @@ def billed_seconds(cpu: float, calls: Mapping[str, float], memory_mb: int) -> fl
 
 def priced(quantities: Mapping[str, tuple[Price, float]]) -> dict[str, Any]:
     """Lines and totals, with and without the free quantities."""
-    lines = {}
+    lines: dict[str, dict[str, Any]] = {}
     for name, (price, quantity) in quantities.items():
         amount = Decimal(str(round(quantity, 3)))
         lines[name] = {
