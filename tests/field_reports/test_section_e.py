@@ -88,7 +88,7 @@ def test_e3_a_text_that_says_nothing_is_tried_a_few_times_and_blocks_no_provider
     world.create_pod("other")
     world.pump()
     assert world.claim("other").phase is Phase.RELEASED
-    until_true(world, lambda: running(world.pod()), minutes=25)
+    until_true(world, lambda: running(world.pod()), minutes=18)
 
 
 def test_e4_nothing_is_ever_stopped_or_started_again() -> None:

@@ -163,6 +163,8 @@ def test_an_exclusion_is_forgiven_after_a_long_wait() -> None:
     forgiven = place_claim(world.services("placement"), claim.claim_id)
     assert forgiven is not None
     assert forgiven.exclusions == ()
+    assert forgiven.next_action_at is not None
+    assert forgiven.next_action_at <= world.clock.now() + timedelta(seconds=30), "not after the longest backoff"
     again = place_claim(world.services("placement"), claim.claim_id)
     assert again is not None
     assert again.phase is Phase.PLACED

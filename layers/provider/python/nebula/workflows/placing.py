@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -126,7 +126,7 @@ class Placing:
             node_pool_revision=wish.pool.revision,
             failover=wish.pool.failover,
             candidate=None,
-            next_action_at=decision.retry_at,
+            next_action_at=self._retry_at(decision),
             reason=decision.reason,
             message=self._with_last_answer(decision.message),
             decision=decision_lines(decision, self._now),
@@ -163,6 +163,13 @@ class Placing:
         """The deferral, with what the provider last said to this very Pod: a reason beats a category."""
         attempt = self._claim.attempt if self._claim is not None else None
         return f"{message}; last answer: {attempt.detail}" if attempt is not None and attempt.detail else message
+
+    def _retry_at(self, decision: Decision) -> datetime | None:
+        """When again; soon where those that are forgiven now can be asked, whatever the backoff is by then."""
+        forgiven = self._claim is not None and self._claim.exclusions != self._exclusions()
+        if not forgiven or decision.retry_at is None:
+            return decision.retry_at
+        return min(decision.retry_at, self._now + deferral.SHORTEST)
 
     def _exclusions(self) -> tuple[str, ...]:
         """What this claim avoids from here; forgiven when it has waited long, for nothing else may come."""
