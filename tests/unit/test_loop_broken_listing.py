@@ -83,15 +83,18 @@ def test_a_delete_that_was_not_accepted_is_not_asked_for_by_id() -> None:
 
 def test_another_account_is_not_asked_by_id() -> None:
     world, names, _ = _broken(2)
+    world.simulated.behaviour = Behaviour(termination=timedelta(hours=1))
+    for name in names:
+        world.delete_pod(name)
+    world.pump()
+    assert all(claim.attempts[-1].delete_accepted_at for claim in claims(world))
     world.simulated.account_id = "another"
     world.simulated.scopes = ("", "us")
     world.simulated.break_listing(shown=0)
     world.simulated.script.counts.clear()
-    for name in names:
-        world.delete_pod(name)
-    world.pump()
     world.run(2)
     assert world.simulated.script.counts[Call.GET] == 0
+    assert {claim.phase for claim in claims(world)} == {Phase.TERMINATING}
 
 
 @pytest.mark.parametrize("shown", [1, 2])
