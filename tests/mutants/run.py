@@ -16,11 +16,12 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.mutants.credentials import MUTANTS as CREDENTIALS
 from tests.mutants.mutant import PRODUCT, ROOT, Mutant
 from tests.mutants.runpod_calls import MUTANTS as RUNPOD_CALLS
 from tests.mutants.runpod_words import MUTANTS as RUNPOD_WORDS
 
-MUTANTS: tuple[Mutant, ...] = (*RUNPOD_WORDS, *RUNPOD_CALLS)
+MUTANTS: tuple[Mutant, ...] = (*RUNPOD_WORDS, *RUNPOD_CALLS, *CREDENTIALS)
 FAILED = 1
 SECONDS = 300
 

@@ -18,9 +18,9 @@ from nebula.domain.credential import Credential, CredentialKey, CredentialState
 from nebula.kubernetes.api import ClusterUnavailableError
 from nebula.kubernetes.pull_secrets import UnsupportedPullSecretError
 from nebula.providers.errors import AuthenticationError, ProviderError, ProviderUnavailableError, RateLimitedError
-from nebula.providers.simulated import Call, SimulatedProvider
+from nebula.providers.simulated import Call
 
-from tests.support.interleaver import Interleaver, LaggingIndex, NeverBack
+from tests.support.interleaver import Interleaver, LaggingIndex, NeverBack, NeverRefuses
 from tests.support.lending import DAY, HOUR, PASSWORD, POLICY, START, USER, Lending
 from tests.support.provisioning import start_as_provisioning_does
 from tests.support.tripwire import CrashError
@@ -50,20 +50,13 @@ WATCHED = {
 }
 
 
-class NeverRefuses(SimulatedProvider):
-    """Deletes whatever it is told to."""
-
-    def _carries_credential(self, credential_id: str) -> bool:
-        return False
-
-
 class Credentials(RuleBasedStateMachine):
     """Two Secrets, three passwords, one provider, as many Pods as come."""
 
     def __init__(self) -> None:
         super().__init__()
         self.world = Lending()
-        self.world.claims = self.claims = LaggingIndex(self.world.clock)
+        self.world.claims = self.claims = self.ledgers()
         self.world.provider = NeverRefuses(NeverBack(self.world.clock))
         self.world.providers = type(self.world.providers)(self.world.provider)
         for name in LEFT_ALONE:
@@ -76,6 +69,10 @@ class Credentials(RuleBasedStateMachine):
         self.raised: list[str] = []
         self.by_hand: set[str] = set()
         self.faulty = False
+
+    def ledgers(self) -> LaggingIndex:
+        """The claims of a run; another machine may bring other ledgers."""
+        return LaggingIndex(self.world.clock)
 
     @initialize(account=st.sampled_from(["acct", None]), lags=st.booleans())
     def begin(self, account: str | None, lags: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from nebula.clock import Clock
 from nebula.domain.claim import Claim
+from nebula.providers.simulated import SimulatedProvider
 from nebula.stores.memory_claims import MemoryClaimStore
 
 from tests.support.tripwire import Tripwire
@@ -24,6 +25,13 @@ class NeverBack:
     def now(self) -> datetime:
         self._latest = max(self._latest, self._clock.now())
         return self._latest
+
+
+class NeverRefuses(SimulatedProvider):
+    """Deletes every registry credential that it is told to, also one that a machine uses."""
+
+    def _carries_credential(self, credential_id: str) -> bool:
+        return False
 
 
 class LaggingIndex(MemoryClaimStore):
