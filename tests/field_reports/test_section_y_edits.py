@@ -14,7 +14,7 @@ from nebula.workflows.poll import STALE_AFTER, tick
 from cluster.forwarder.books import PodBook
 from local.kubernetes.resources import NODE_POOLS
 from tests.support.handlers import about_pod, batch, failed, handler
-from tests.support.runpod_installation import RunPodInstallation, condition
+from tests.support.runpod_installation import RunPodInstallation, condition, events
 from tests.support.world import CLUSTER, MINUTE, World, pool_object, running, until_true
 
 Object = dict[str, Any]
@@ -227,3 +227,37 @@ def test_y10_a_late_tick_is_dropped_and_a_doubled_one_finds_its_work_done() -> N
     world.tick()
     again = tick(services, due_at=world.clock.now(), until=world.clock.now() + MINUTE)
     assert again.skipped == "done just now"
+
+
+def test_y9_a_pod_edited_after_its_release_keeps_its_instance_and_is_warned_once() -> None:
+    world = World()
+    world.create_pod()
+    world.pump()
+    world.run(1)
+    assert events(world, "ChangedAfterRelease") == []
+    bought = world.billed()
+    _edit(world, EDITS["image"])
+    world.run(3)
+    assert running(world.pod())
+    assert world.billed() == bought
+    (warned,) = events(world, "ChangedAfterRelease")
+    assert (warned["type"], warned["count"]) == ("Warning", 1)
+    assert bought[0] in warned["message"]
+
+
+def test_y9_a_released_pod_that_opts_out_is_kept_warned_once_and_its_status_stays_true() -> None:
+    world = World()
+    world.create_pod()
+    world.pump()
+    world.tick()
+    bought = world.billed()
+    _edit(world, {"metadata": {"labels": {f"{LABEL}enabled": None}}})
+    world.emulator.controllers.lapse("nebula-simulated")
+    assert not running(world.pod())
+    world.run(2)
+    assert running(world.pod())
+    assert world.billed() == bought
+    (warned,) = events(world, "OptedOut")
+    assert warned["count"] == 1
+    world.delete_pod(announce=False)
+    until_true(world, lambda: world.pod() is None and world.billed() == [], minutes=4)

@@ -15,6 +15,7 @@ from nebula.events.envelope import Event
 from nebula.kubernetes.pod import Pod
 from nebula.lifecycle.transitions import reopenable
 from nebula.workflows.announce import hint
+from nebula.workflows.edits import warn_of_edits
 from nebula.workflows.image_wait import wake_image_waiters
 from nebula.workflows.nodes import retire_nodes
 from nebula.workflows.observe import Observation
@@ -53,6 +54,7 @@ def sweep(services: Services, seen: Observation, policy: OrphanPolicy, *, until:
             continue
         announced += _announce_pods(services, view, view.pods)
         wake_image_waiters(services, view)
+        warn_of_edits(services, view, view.pods)
         ended += end_claims_without_pod(services, view, view.pods, seen, until=until)
         retire_nodes(services, view)
         tend_pools(services, view.api, view.claims)

@@ -17,6 +17,7 @@ from nebula.kubernetes.pod import Pod
 from nebula.lifecycle.assessment import vanished_at_once
 from nebula.lifecycle.observation import BELIEVED_AFTER
 from nebula.stores.claims import ConflictError
+from nebula.workflows.edits import keep_opted_out
 from nebula.workflows.observe import Observation
 from nebula.workflows.pod_checks import PodReading, Standing, read_pod
 from nebula.workflows.services import Services
@@ -75,6 +76,8 @@ def _end_if_gone(services: Services, view: ClusterView, claim: Claim, *, doubted
             end_claim(services, claim, TerminationReason.POD_DELETED, reading.detail)
             return True
         services.telemetry.info("pod is not listed but there", claim_id=claim.claim_id, standing=str(reading.standing))
+        if reading.pod is not None and not reading.pod.enabled and claim.phase is Phase.RELEASED:
+            keep_opted_out(services, view.api, claim, reading.pod)
         if claim.pod_absent_since is not None:
             _note(services, claim, None)
     except ConflictError:
