@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from nebula.clock import Clock, SystemClock
 
-from local.kubernetes import discovery, objects, watching
+from local.kubernetes import discovery, objects, tables, watching
 from local.kubernetes.access import Access, User
 from local.kubernetes.controllers import Controllers
 from local.kubernetes.errors import ApiError, Object, bad_request
@@ -112,10 +112,15 @@ class Emulator:
             self._access.require(user, verb, route)
         if verb == "watch":
             watch = watching.read(route.resource, route.namespace, _admitted(route, query), query)
-            return Response(200, _JSON, watching.lines(self.store, watch, self._bookmark_interval))
+            lines = watching.lines(self.store, watch, self._bookmark_interval)
+            if tables.wanted(headers):
+                lines = (tables.told(route.resource, line, self.clock.now()) for line in lines)
+            return Response(200, _JSON, lines)
         with self.store.lock:
             status, encoded = self._execute(verb, route, query, headers, body)
             self._settle()
+        if verb in ("get", "list") and tables.wanted(headers):
+            encoded = tables.table(route.resource, encoded, self.clock.now())
         return Response(status, _JSON, encoded)
 
     def _authenticate(self, headers: Mapping[str, str]) -> User:

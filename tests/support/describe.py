@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
+from local.kubernetes.durations import human
 from local.kubernetes.resources import EVENTS
 from tests.support.world import World
 
@@ -136,12 +137,7 @@ def _time(text: str) -> str:
 
 
 def _age(now: datetime, since: str) -> str:
-    """Kubernetes' short durations, up to three hours."""
-    passed = now - datetime.fromisoformat(since)
-    minutes, seconds = divmod(int(passed.total_seconds()), 60)
-    if passed < timedelta(minutes=2):
-        return f"{minutes * 60 + seconds}s"
-    return f"{minutes}m{seconds}s" if minutes < 10 and seconds else f"{minutes}m"
+    return human(now - datetime.fromisoformat(since))
 
 
 def _tabulated(lines: Sequence[str]) -> list[str]:
