@@ -136,12 +136,9 @@ def _process(command: Sequence[str], log: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(20)
+            # Asked nicely, the server waits for its watches to end; there is nothing to lose here.
+            process.kill()
+            process.wait(20)
 
 
 def _await_ready(server: RealServer, log: Path) -> None:
