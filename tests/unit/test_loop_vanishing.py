@@ -1,4 +1,4 @@
-"""More than half of everything gone at once: unknown at first, and believed in the end (decision 0004)."""
+"""More than half of everything gone at once: unknown at first, and believed in the end (decision 0005)."""
 
 from __future__ import annotations
 
