@@ -7,8 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from nebula.domain.claim import Phase, TerminationReason
+from nebula.domain.claim import Claim, Phase, TerminationReason
+from nebula.providers.simulated import DEFAULT_CAPABILITIES, Behaviour, SimulatedProvider
 
+from local.in_process import DroppedError
 from local.runpod.faults import Failure
 from tests.support.cloudformation import logical_id, mappings, of_type
 from tests.support.handlers import ROOT, about_pod, batch, failed, handler, outcomes
@@ -21,7 +23,7 @@ from tests.support.runpod_installation import (
     with_container,
     with_image,
 )
-from tests.support.world import World, pod_object, running, until_true
+from tests.support.world import CLUSTER, World, pod_object, running, until_true
 
 (MAIN,) = pod_object()["spec"]["containers"]
 INIT = {"name": "fetch", "image": "busybox:1"}
@@ -32,6 +34,12 @@ def _preempted(world: World) -> dict[str, Any]:
     """Take the only machine back; the warning as it is on the bus."""
     (machine,) = world.billed()
     return world.simulated.console.interrupt(machine)
+
+
+def _only_claim(world: World) -> Claim:
+    """The only claim, read without the cluster."""
+    (claim,) = world.claims.live(CLUSTER)
+    return claim
 
 
 @pytest.mark.parametrize("made", [True, False], ids=["it exists all the same", "nothing was made"])
@@ -53,11 +61,10 @@ def test_f1_504_for_ever_ends_the_tries_there_and_the_pod_says_so_instead_of_pen
     world.simulator.fail(Failure(504, raw="gateway", path="/v2/pods", method="POST", times=1000))
     world.create_pod()
     world.pump()
-    world.run(25)
-    claim = world.claim()
-    assert claim.phase is Phase.PENDING
-    assert "runpod did not answer 3 times; nothing was created" in condition(world.pod())["message"]
-    assert claim.next_action_at is not None
+    said = "runpod did not answer 3 times; nothing was created"
+    until_true(world, lambda: said in condition(world.pod())["message"], minutes=20)
+    assert world.claim().phase is Phase.PENDING
+    assert world.claim().next_action_at is not None
     assert world.alive() == []
 
 
@@ -198,6 +205,40 @@ def test_f8_a_warning_is_on_its_pod_before_any_of_fifty_waiting_creates_and_befo
     pod = world.pod("spot")
     assert pod is not None
     assert pod["status"]["phase"] == "Failed"
+
+
+def test_f8_a_warning_for_a_machine_whose_pod_still_waits_finds_another_at_once_behind_the_gate() -> None:
+    world = World()
+    capabilities = DEFAULT_CAPABILITIES.model_copy(update={"queues": True})
+    behaviour = Behaviour(boot=timedelta(seconds=50))
+    world.simulated = SimulatedProvider(world.clock, capabilities=capabilities, behaviour=behaviour)
+    world.providers._providers = {"simulated": world.simulated}
+    world.create_pod()
+    world.pump()
+    (first,) = world.billed()
+    assert world.claim().phase is Phase.PROVISIONED
+    handler("provisioning", world)(batch(_preempted(world)))
+    assert world.claim().phase is Phase.WITHDRAWING
+    until_true(world, lambda: running(world.pod()), minutes=6)
+    assert world.billed() == [world.claim().instance_id]
+    assert world.claim().instance_id != first
+
+
+def test_f8_a_warning_while_the_cluster_is_silent_reaches_its_pod_with_the_next_tick() -> None:
+    world = World()
+    world.create_pod()
+    world.pump()
+    world.tick()
+
+    def silent(method: str, path: str) -> None:
+        raise DroppedError
+
+    world.emulator.faults.append(silent)
+    assert failed(handler("provisioning", world)(batch(_preempted(world)))) == []
+    assert _only_claim(world).termination_reason is TerminationReason.PREEMPTED
+    world.emulator.faults.clear()
+    world.tick()
+    assert condition(world.pod(), "DisruptionTarget")["status"] == "True"
 
 
 def test_f9_every_event_leaves_one_line_with_its_outcome() -> None:
