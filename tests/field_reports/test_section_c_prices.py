@@ -125,12 +125,13 @@ def test_c13_a_region_that_is_sold_out_is_waited_for_and_never_left(declared: li
     world = RunPodInstallation(providers=[{"name": "runpod", "regions": declared}])
     for center in CENTERS:
         if center.startswith("US-"):
-            world.account.market.set_stock(None, 0, center=center)
+            world.account.market.set_stock(None, 0, center=center, advertised="HIGH")
     world.create_pod()
     world.pump()
     world.run(3)
     assert world.alive() == []
     sent = [center for body in world.calls("POST", "/v2/pods") for center in body["dataCenterIds"]]
+    assert sent
     assert all(center.startswith("US-") for center in sent)
     assert condition(world.pod())["status"] == "False"
     world.account.market.set_stock(None, None)
