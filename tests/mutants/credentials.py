@@ -76,7 +76,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "workflows/lend.py",
         '"last_used_at": max(now, row.last_used_at),',
         '"last_used_at": row.last_used_at,',
-        f"{_LEND}::test_ensure_touches_again_so_that_a_retirement_that_read_before_fails",
+        f"{_LEND}::test_every_use_touches_the_row_and_is_told_once",
     ),
     _m(
         "unrecorded objects are deleted",
