@@ -201,16 +201,17 @@ def test_d10_an_image_pull_that_stays_pending_ends_at_the_start_deadline_and_is_
     assert world.claim().phase is Phase.TERMINATED
 
 
-def test_d11_a_missing_pull_secret_warns_and_the_public_image_is_pulled_without_it() -> None:
+@pytest.mark.parametrize("name", ["gone", "..", "a/b"])
+def test_d11_a_missing_pull_secret_warns_and_the_public_image_is_pulled_without_it(name: str) -> None:
     world = RunPodInstallation()
-    world.create_pod(**with_image("nginx:1.27", "gone"))
+    world.create_pod(**with_image("nginx:1.27", name))
     world.pump()
     world.run(1)
     assert running(world.pod())
     assert "registry" not in world.created()
     (warning,) = events(world, "FailedToRetrieveImagePullSecret")
     assert warning["type"] == "Warning"
-    assert "default/gone does not exist" in warning["message"]
+    assert f"default/{name} does not exist" in warning["message"]
 
 
 def test_d12_err_image_pull_ends_at_the_deadline_that_the_nodepool_sets_for_restart_policy_never_too() -> None:

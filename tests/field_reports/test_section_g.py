@@ -87,6 +87,18 @@ def test_g2_a_source_that_is_missing_and_not_optional_is_waited_for_and_named() 
     assert "Secret absent does not exist in namespace default" in shown
 
 
+@pytest.mark.parametrize("name", ["", "..", "."])
+def test_g2_a_reference_that_is_no_name_is_waited_for_like_one_that_does_not_exist(name: str) -> None:
+    entry = {"name": "A", "valueFrom": {"secretKeyRef": {"name": name, "key": "k"}}}
+    shown = _refused(RunPodInstallation(), **with_container(env=[entry]))
+    assert f"Secret {name or 'without a name'} does not exist" in shown
+
+
+def test_g2_an_optional_reference_that_is_no_name_is_left_out() -> None:
+    source = {"configMapRef": {"name": "..", "optional": True}}
+    assert _env(RunPodInstallation(), {"name": "A", "value": "a"}, envFrom=[source]) == {"A": "a"}
+
+
 def test_g3_a_pod_whose_init_container_has_references_is_refused_at_placement() -> None:
     init = {"name": "fetch", "image": "busybox:1", "envFrom": [{"secretRef": {"name": "keys"}}]}
     assert "spec.initContainers[fetch]" in _refused(_with_references(), initContainers=[init])

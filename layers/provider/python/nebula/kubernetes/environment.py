@@ -17,7 +17,7 @@ from typing import Any, Final
 from pydantic import SecretStr
 
 from nebula.kubernetes import names
-from nebula.kubernetes.api import ForbiddenError, KubernetesApi, Object
+from nebula.kubernetes.api import ForbiddenError, InvalidError, KubernetesApi, Object
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.quantity import InvalidQuantityError, parse_quantity
 from nebula.kubernetes.workload_errors import InvalidPodError, WaitingForReferenceError
@@ -129,7 +129,8 @@ class Environment:
             self._objects[kind, name] = self._read(kind, name)
         found = self._objects[kind, name]
         if found is None and not reference.get("optional"):
-            raise WaitingForReferenceError(f"{kind} {name} does not exist in namespace {self._pod.namespace}")
+            shown = name or "without a name"
+            raise WaitingForReferenceError(f"{kind} {shown} does not exist in namespace {self._pod.namespace}")
         return found
 
     def _read(self, kind: str, name: str) -> Object | None:
@@ -138,6 +139,9 @@ class Environment:
         except ForbiddenError:
             text = f"{kind} {name}: namespace {self._pod.namespace} grants no access"
             raise WaitingForReferenceError(text) from None
+        except InvalidError:
+            # API servers take any text for a reference. What is no name names nothing that exists.
+            return None
 
     def _text(self, kind: str, reference: Mapping[str, Any], key: str, value: object) -> str:
         if kind == "ConfigMap":

@@ -32,7 +32,7 @@ from nebula.credentials.matching import (
     registry_of,
 )
 from nebula.domain.workload import PullCredential
-from nebula.kubernetes.api import ForbiddenError, KubernetesApi, Object
+from nebula.kubernetes.api import ForbiddenError, InvalidError, KubernetesApi, Object
 
 #: An Amazon ECR password is good for 12 hours (Amazon ECR user guide, "Private registry authentication").
 ECR_LIFETIME = timedelta(hours=12)
@@ -141,6 +141,9 @@ def _add(keyring: _Keyring, api: KubernetesApi, namespace: str, name: str) -> No
         keyring.forbidden.append(label)
         keyring.warnings.append(f"Secret {label}: the control plane may not read it; bind its role in {namespace}")
         return
+    except InvalidError:
+        # API servers take any text for a reference. What is no name names nothing that exists.
+        secret = None
     if secret is None:
         keyring.warnings.append(f"Secret {label} does not exist; the pull goes on without it")
         return
