@@ -26,7 +26,7 @@ DIRECTORY = ROOT / ".local" / "bench"
 #: As in an installation. moto copies the whole table for each transaction, so that its answers take longer the more
 #: claims there are; with shortened time-outs calls would fail that would not fail on AWS.
 DIVISOR = 1.0
-QUIET_SECONDS = 300.0
+QUIET_SECONDS = 600.0
 UP = ("created", "released", "bound", "Running", "Ready")
 DOWN = ("deleting", "Pod gone")
 _POOLS = "/apis/nebula.inftyai.com/v1alpha1/nodepools"
