@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from nebula.domain.instance import Mark
 from nebula.observability import PowertoolsTelemetry
 from nebula.providers.errors import AuthenticationError, ProviderUnavailableError, RequestRefusedError
 from nebula.providers.simulated import Call
-from nebula.workflows import observe
 from nebula.workflows.services import Services
 
 from tests.support.cloudformation import of_type, written
@@ -188,11 +188,8 @@ def a_claim_cannot_be_judged() -> None:
     world = SpeakingWorld()
     world.create_pod()
     world.pump()
-    real, observe.settle = observe.settle, fails  # type: ignore[assignment]
-    try:
+    with patch("nebula.workflows.observe.settle", fails):
         world.minute(pump=False)
-    finally:
-        observe.settle = real
 
 
 def runpod_calls_our_request_malformed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from nebula.domain.claim import Claim, Observation, Phase
@@ -18,7 +19,7 @@ LIMITS = Failover()
 RESERVE, RELEASE, START = LIMITS.reserve_deadline, LIMITS.release_deadline, LIMITS.start_deadline
 
 
-def _in(phase: Phase, **changes: object) -> Claim:
+def _in(phase: Phase, **changes: Any) -> Claim:
     return provisioned(phase=phase, failover=LIMITS, **changes)
 
 

@@ -58,7 +58,7 @@ class SlowWorld(World):
             self.create_pod(f"train-{number:02}")
         self.pump()
         self.real: Any = self.api.patch_pod_status
-        self.api.patch_pod_status = self._slow  # type: ignore[method-assign]
+        self.api.patch_pod_status = self._slow  # type: ignore[method-assign,assignment]
 
     def _slow(self, namespace: str, name: str, patch: dict[str, Any]) -> Any:
         self.clock.advance(SECOND)

@@ -92,7 +92,7 @@ def test_an_api_server_that_falls_silent_meanwhile_confirms_nothing() -> None:
     def silent(_namespace: str, _name: str) -> None:
         raise ClusterUnavailableError("no answer")
 
-    world.api.get_pod = silent  # type: ignore[method-assign]
+    world.api.get_pod = silent  # type: ignore[method-assign,assignment]
     world.run(SWEEPS * 2)
     assert len(world.billed()) == len(ids)
     world.api.get_pod = real  # type: ignore[method-assign]
