@@ -56,7 +56,8 @@ def _answer(arguments: argparse.Namespace) -> str:
         told = "" if arguments.stack or arguments.env_file else f"; {installation.HOW}"
         raise installation.InstallationError(f"settings missing or wrong: {missing}{told}") from None
     except (BotoCoreError, ClientError, ParameterUnavailableError, PublishError) as error:
-        raise installation.InstallationError(f"AWS did not answer: {error}") from None
+        told = "; does make stack still run?" if arguments.env_file is not None else ""
+        raise installation.InstallationError(f"AWS did not answer: {error}{told}") from None
 
 
 def _listed(arguments: argparse.Namespace) -> str:

@@ -40,7 +40,7 @@ def render_report(report: CredentialReport, now: datetime, command: str = COMMAN
         text += [f"  {_asked(line)}, then\n    {command.format(f'acknowledge {line.key}')}" for line in waiting]
     if any(line.state == UNRECORDED for line in report.lines):
         text += ["", f"Unrecorded is left alone: look whose it is ({RUNBOOK}#unrecorded)"]
-    return "\n".join([*text, *(f"problem: {problem}" for problem in report.problems)])
+    return "\n".join([*text, *_problems(report)])
 
 
 def render_plan(plan: RetirementReport, report: CredentialReport, now: datetime) -> str:
@@ -53,8 +53,13 @@ def render_plan(plan: RetirementReport, report: CredentialReport, now: datetime)
         if line.key not in due and line.next_at is not None
     ]
     text += [f"Unrecorded: {name}: left alone" for name in plan.unrecorded]
-    text += [f"problem: {problem}" for problem in report.problems]
+    text += _problems(report)
     return "\n".join(text or ["no credential is lent"])
+
+
+def _problems(report: CredentialReport) -> list[str]:
+    """Providers that could not be listed; their rows are shown all the same."""
+    return [f"problem: {said}: whether something unrecorded lies there is not known" for said in report.problems]
 
 
 def age(then: datetime | None, now: datetime) -> str:

@@ -46,7 +46,7 @@ def _from_file(path: Path) -> dict[str, str]:
             raise InstallationError(f"{path}: larger than {MAX_FILE_BYTES} bytes")
         document: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InstallationError(f"{path}: {error}") from None
+        raise InstallationError(f"{path}: {error} (make stack writes local/sam-env.json)") from None
     variables = document.get(FUNCTION) if isinstance(document, dict) else None
     if not isinstance(variables, dict):
         raise InstallationError(f"{path}: holds no settings of {FUNCTION}")
@@ -66,6 +66,7 @@ def _from_stack(stack: str) -> dict[str, str]:
         name = resource["StackResourceDetail"]["PhysicalResourceId"]
         found = boto3.client("lambda", config=config).get_function_configuration(FunctionName=name)
     except (BotoCoreError, ClientError) as error:
-        raise InstallationError(f"stack {stack}: {error}") from None
+        where = "AWS_PROFILE and AWS_REGION choose account and region"
+        raise InstallationError(f"stack {stack}: {error} ({where})") from None
     variables = found.get("Environment", {}).get("Variables", {})
     return {name: value for name, value in variables.items() if name.startswith("NEBULA_")}

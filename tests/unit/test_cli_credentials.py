@@ -262,5 +262,5 @@ def test_a_stack_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         raise ClientError({"Error": {"Code": "ValidationError", "Message": "does not exist"}}, "DescribeStackResource")
 
     monkeypatch.setattr("boto3.client", lambda *_, **__: SimpleNamespace(describe_stack_resource=refuse))
-    with pytest.raises(installation.InstallationError, match=r"stack gone: .*does not exist"):
+    with pytest.raises(installation.InstallationError, match=r"stack gone: .*does not exist.*AWS_REGION"):
         installation.load(_arguments(stack="gone"))

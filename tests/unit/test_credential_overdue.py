@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
+from botocore.exceptions import EndpointConnectionError
 from nebula.credentials.policy import RetirementPolicies
 from nebula.domain.credential import CredentialState
 from nebula.events.details import DetailType
 from nebula.providers.errors import AuthenticationError
 from nebula.providers.simulated import Call
+from nebula.settings import Settings
 from nebula.workflows.credential_report import CredentialLine, report_credentials
 from nebula.workflows.retire import acknowledge_revocation
 
+from cli.__main__ import main
 from cli.credentials_table import render_report
+from cli.installation import FUNCTION
 from tests.support.lending import DAY, HOUR, POLICY, Lending
 
 
@@ -90,3 +97,19 @@ def test_what_nobody_sees_and_nobody_can_prove_gone_asks_a_person_to_look(world:
     assert f"has the registry credential {other.row().key.object_name}" in text
     assert acknowledge_revocation(other.services(), line.key)
     assert other.row().state is CredentialState.RETIRED
+
+
+def test_a_local_stack_that_does_not_answer_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise EndpointConnectionError(endpoint_url="http://127.0.0.1:4566")
+
+    variables = {f"NEBULA_{name.upper()}": "x" for name, field in Settings.model_fields.items() if field.is_required()}
+    path = tmp_path / "env.json"
+    path.write_text(json.dumps({FUNCTION: variables}))
+    for name in variables:
+        monkeypatch.setenv(name, "")
+    monkeypatch.setattr("nebula.wiring.build", refuse)
+    assert main(["credentials", "--env-file", str(path)]) == 1
+    assert "does make stack still run?" in capsys.readouterr().err
