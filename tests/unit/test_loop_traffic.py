@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
+from botocore.exceptions import ClientError, ReadTimeoutError
 from nebula.domain.claim import Phase
 from nebula.events.details import DetailType
+from nebula.kubernetes.api import ClusterUnavailableError
 from nebula.providers.simulated import Call
+from nebula.stores.claims import LedgerBusyError
 from nebula.workflows.poll import STALE_AFTER, tick
 
 from tests.support.mischief import claims, force_delete, running_pods, said
@@ -118,3 +122,29 @@ def test_one_claim_that_cannot_be_judged_does_not_blind_the_others() -> None:
     assert [running(world.pod(f"train-{n}")) for n in range(3)] == [True, False, True]
     assert world.telemetry.total("Defects") == 1
     assert said(world, "claim failed")[0]["claim_id"] == world.claim("train-1").claim_id
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        LedgerBusyError("rows held"),
+        ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, "PutItem"),
+        ReadTimeoutError(endpoint_url="https://dynamodb.invalid"),
+        ClusterUnavailableError("no answer"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_trouble_outside_is_no_defect_of_ours(error: Exception) -> None:
+    world = World()
+    world.create_pod()
+    world.pump()
+
+    def fails(*_: object) -> None:
+        raise error
+
+    with patch("nebula.workflows.observe.settle", fails):
+        world.tick()
+    assert world.telemetry.total("Defects") == 0
+    assert said(world, "claim not settled")
+    world.tick()
+    assert running(world.pod())

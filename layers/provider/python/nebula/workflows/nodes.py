@@ -37,7 +37,7 @@ def _reached(services: Services, clusters: Sequence[str]) -> list[KubernetesApi]
     for name in clusters:
         try:
             reached.append(services.clusters.get(name))
-        except KubernetesError as error:
+        except (KubernetesError, KeyError) as error:
             services.telemetry.error("nodes not beaten", cluster=name, error=str(error))
     return reached
 

@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from nebula.domain.claim import Claim
 from nebula.events.batch import where
 from nebula.kubernetes.api import KubernetesError
@@ -19,7 +21,7 @@ from nebula.lifecycle.assessment import Assessment, assess
 from nebula.lifecycle.observation import sighting
 from nebula.lifecycle.transitions import with_attempt
 from nebula.providers.errors import ProviderError
-from nebula.stores.claims import ConflictError
+from nebula.stores.claims import ConflictError, LedgerBusyError
 from nebula.workflows.by_id import ReadsById
 from nebula.workflows.services import Services
 from nebula.workflows.settle import settle
@@ -110,6 +112,8 @@ def _judge(
         services.telemetry.info("claim moved meanwhile", claim_id=claim.claim_id)
     except (KubernetesError, ProviderError) as error:
         services.telemetry.warning("claim not settled", claim_id=claim.claim_id, error=str(error))
+    except (LedgerBusyError, ClientError, BotoCoreError) as error:
+        services.telemetry.warning("claim not settled", claim_id=claim.claim_id, error=where(error))
     except Exception as error:  # noqa: BLE001 - one claim that cannot be judged must not blind us to the others
         services.telemetry.error("claim failed", claim_id=claim.claim_id, error=where(error))
         services.telemetry.count("Defects")
