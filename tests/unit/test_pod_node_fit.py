@@ -160,3 +160,10 @@ def test_a_taint_of_the_operator_s_own(toleration: Object, fits: bool) -> None:
 def test_resources_that_the_node_does_not_list_are_named() -> None:
     main = container(resources={"requests": {"cpu": "1", "hugepages-2Mi": "4Mi"}, "limits": {"amd.com/gpu": "1"}})
     assert [p.split(" ")[1] for p in node_problems(pod(main), NODE)] == ["amd.com/gpu", "hugepages-2Mi"]
+
+
+def test_a_request_beyond_the_whole_node_is_named_and_one_at_its_edge_fits() -> None:
+    whole = NODE["status"]["allocatable"]["cpu"]
+    assert node_problems(pod(container(resources={"requests": {"cpu": whole}})), NODE) == ()
+    (problem,) = node_problems(pod(container(resources={"limits": {"cpu": "1E"}})), NODE)
+    assert problem == f"resource cpu is more than the Node's {whole}"

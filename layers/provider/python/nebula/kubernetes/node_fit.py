@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from nebula.kubernetes.pod import Pod
+from nebula.kubernetes.quantity import InvalidQuantityError, parse_quantity
 from nebula.kubernetes.release import released_tolerations
 
 _OS_HINT: Final = "the virtual Node carries no os or arch label, so that DaemonSets stay off it"
@@ -121,9 +122,22 @@ def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
 
 
 def _resources(pod: Pod, node: Mapping[str, Any], _labels: Mapping[str, str]) -> Iterator[str]:
-    listed = set((node.get("status") or {}).get("allocatable") or {})
-    for key in sorted(requested_resources(pod) - listed):
-        yield f"resource {key} is not offered by the Node"
+    allocatable = (node.get("status") or {}).get("allocatable") or {}
+    for key in sorted(requested_resources(pod)):
+        if key not in allocatable:
+            yield f"resource {key} is not offered by the Node"
+        elif any(_exceeds(container, key, allocatable[key]) for container in pod.containers):
+            yield f"resource {key} is more than the Node's {allocatable[key]}"
+
+
+def _exceeds(container: Mapping[str, Any], key: str, allocatable: object) -> bool:
+    """Whether one container alone asks for more than there is. Others' Pods are not counted: it is a virtual Node."""
+    resources = container.get("resources") or {}
+    asked = (resources.get("requests") or {}).get(key, (resources.get("limits") or {}).get(key, "0"))
+    try:
+        return parse_quantity(asked) > parse_quantity(allocatable)
+    except InvalidQuantityError:
+        return False
 
 
 def requested_resources(pod: Pod) -> set[str]:
