@@ -35,7 +35,7 @@ from local.timeline import Timeline, View
 DIRECTORY = ROOT / ".local" / "demo"
 #: In the demo a credential that nobody uses is retired at once.
 PARAMETERS = {"UnusedAfter": "PT0S", "SupersededAfter": "PT0S", "RetirementGrace": "PT0S"}
-_STEP_SECONDS = 40.0
+_STEP_SECONDS = 90.0
 _LOOK_SECONDS = 0.15
 _OUT_OF_STOCK = "US-KS-2"
 _SCARCE = "H100"

@@ -12,6 +12,9 @@ from nebula.domain.base import Model
 from nebula.domain.credential import Credential, CredentialState
 from nebula.settings import RetirementSettings
 
+#: The rule of a credential that no Pod has used lately; no reason beside a live workload, which uses it.
+UNUSED = "unused"
+
 
 class Action(StrEnum):
     """What the next run does with a row."""
@@ -107,13 +110,14 @@ def judge(row: Credential, live_claims: int, policy: RetirementPolicy, now: date
     if now < due_at:
         return Verdict(action=Action.WAIT, reason=_in_use(live_claims) if live_claims else why, due_at=due_at)
     if live_claims:
-        return Verdict(action=Action.DEFER, reason=f"{_in_use(live_claims)}; {why}", due_at=due_at)
+        held = _in_use(live_claims) if why == UNUSED else f"{_in_use(live_claims)}; {why}"
+        return Verdict(action=Action.DEFER, reason=held, due_at=due_at)
     return Verdict(action=Action.RETIRE, reason=why, due_at=due_at)
 
 
 def retirement_time(row: Credential, policy: RetirementPolicy) -> tuple[datetime, str]:
     """The earliest time at which the policy retires a row that nothing uses, and the rule that sets it."""
-    rules = [(row.last_used_at + policy.unused_after, "unused")]
+    rules = [(row.last_used_at + policy.unused_after, UNUSED)]
     if row.superseded_at is not None:
         rules.append((row.superseded_at + policy.superseded_after, "superseded"))
     if row.expires_at is not None:
