@@ -25,7 +25,16 @@ SEED = int(os.environ.get("PLUG_SEED", "1"))
 #: Retry timers of a minute and more are not divided in the local stack.
 SETTLING_SECONDS = 300.0
 #: What a function that dies may leave in its queue until the queue gives it up: hints, which the ledger replaces.
-HINTS = {"Pod Gated", "Pod Changed", "Pod Deleted", "Claim Placed", "Claim Due", "Instance Ready", "Provision Rejected"}
+HINTS = {
+    "Pod Gated",
+    "Pod Changed",
+    "Pod Deleted",
+    "NodePool Changed",
+    "Claim Placed",
+    "Claim Due",
+    "Instance Ready",
+    "Provision Rejected",
+}
 
 
 def test_the_worker_killed_at_random_ends_clean(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +14,11 @@ from nebula.stores.dynamo_claims import DynamoClaimStore
 from local.aws import client
 from tests.support.local_stack import World
 
-#: Seconds for which a worker lives before it is killed, and for which none runs afterwards.
-LIVES = (0.3, 4.0)
+#: A worker is killed once it made some of its round's instances, and so many seconds later.
+LIVES = (0.0, 1.5)
+#: Seconds for which none runs afterwards, and the most that a round waits for its instances.
 PAUSES = (0.0, 1.0)
+ROUND_SECONDS = 15.0
 #: Pods that exist at once.
 AT_ONCE = 30
 
@@ -31,7 +32,6 @@ class Plug:
     pods: int
     kills: int
     uids: dict[str, str] = field(default_factory=dict)
-    seconds: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -41,13 +41,15 @@ class Plug:
         """Live through it: after the last kill a worker runs, and the Pods that were left stand."""
         share = -(-self.pods // (self.kills + 1))
         for _ in range(self.kills):
+            made = len(self.world.made()) + self.random.randint(0, share)
             self._round(share)
+            until = time.monotonic() + ROUND_SECONDS
+            while len(self.world.made()) < made and time.monotonic() < until:
+                time.sleep(0.05)
             time.sleep(self.random.uniform(*LIVES))
             self.world.stack.kill_worker()
             time.sleep(self.random.uniform(*PAUSES))
-            started = time.monotonic()
             self.world.stack.start_worker()
-            self.seconds["starting workers"] += time.monotonic() - started  # type: ignore[assignment]
         while len(self.uids) < self.pods:
             self._round(share)
 
