@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from nebula.credentials.policy import RetirementPolicies, RetirementPolicy
+from nebula.domain.claim import Phase
 from nebula.domain.credential import CredentialState
 from nebula.providers.errors import NoCapacityError, ProviderError, ProviderUnavailableError
 from nebula.providers.simulated import Call
@@ -14,7 +15,7 @@ from nebula.workflows.retire import retire_credentials
 from tests.support.lending import PASSWORD, REGISTRY, USER
 from tests.support.pods import events_of
 from tests.support.runpod_installation import put_login, with_image
-from tests.support.world import World, running
+from tests.support.world import World, pool_object, running
 
 IMAGE = f"{REGISTRY}/team/train:1"
 SECRET_PATH = "/api/v1/namespaces/default/secrets/login"
@@ -113,6 +114,24 @@ def test_a_failed_create_leaves_a_credential_that_is_retired_on_time(world: Worl
     world.clock.advance(timedelta(days=1))
     _retire(world, WEEK)
     assert _objects(world) == []
+
+
+def test_a_pod_that_only_waits_keeps_no_credential_at_the_provider() -> None:
+    world = World(pool=pool_object(failover={"blocklistTTL": "2h"}))
+    put_login(world, (REGISTRY, USER, f"{PASSWORD}-0"))
+    world.simulated.script.fail(Call.PROVISION, NoCapacityError("none left"), times=1)
+    _start(world, "waits")
+    assert world.claim("waits").phase is Phase.PENDING
+    assert len(_objects(world)) == 1
+    _rotate(world, f"{PASSWORD}-1")
+    _retire(world)
+    assert _objects(world) == [], "the superseded password lies there for nobody"
+    _retire(world)
+    world.run(70)
+    _retire(world)
+    assert running(world.pod("waits"))
+    assert len(_objects(world)) == 1
+    assert len(_used(world)) == 1
 
 
 def test_no_secret_is_said_on_the_way(world: World) -> None:

@@ -130,8 +130,10 @@ def test_nothing_else_begins_anew(claim: Claim) -> None:
 
 def test_what_begins_anew_keeps_its_attempts_and_forgets_its_refusals() -> None:
     gone = attempt(outcome=AttemptOutcome.GONE)
-    begun = reopened(OVER.model_copy(update={"attempts": (gone,), "exclusions": ("x",), "rejections": 3}), NOW)
+    former = {"attempts": (gone,), "exclusions": ("x",), "rejections": 3, "credential_key": "runpod/acct/abc/1"}
+    begun = reopened(OVER.model_copy(update=former), NOW)
     assert (begun.phase, begun.attempts, begun.exclusions, begun.rejections) == (Phase.PENDING, (gone,), (), 0)
     assert begun.next_action_at == NOW
     assert begun.termination_reason is None
+    assert begun.credential_key is None
     assert begun.live

@@ -143,7 +143,8 @@ def back_to_pending(
 ) -> Claim:
     """Give the current candidate up; ``outcome`` is what became of the attempt, None if none was made.
 
-    ``exclude`` keeps this claim off the candidate for good; ``rejected`` counts in the event chain.
+    ``exclude`` keeps this claim off the candidate for good; ``rejected`` counts in the event chain. Nothing of it
+    exists any more, so it uses no registry credential: one that was rotated must not stay lent for a Pod that waits.
     """
     changes: dict[str, Any] = {}
     if outcome is not None:
@@ -157,6 +158,7 @@ def back_to_pending(
         Phase.PENDING,
         now,
         candidate=None,
+        credential_key=None,
         next_action_at=next_action_at,
         reason=reason,
         message=message,
@@ -270,6 +272,7 @@ def reopened(claim: Claim, now: datetime) -> Claim:
         "next_action_at": now,
         "termination_reason": None,
         "candidate": None,
+        "credential_key": None,
         "reason": "Reopened",
         "message": "the Pod waits for an instance again",
         "exclusions": (),
