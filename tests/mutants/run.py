@@ -17,11 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.mutants.credentials import MUTANTS as CREDENTIALS
+from tests.mutants.lifecycle import MUTANTS as LIFECYCLE
 from tests.mutants.mutant import PRODUCT, ROOT, Mutant
 from tests.mutants.runpod_calls import MUTANTS as RUNPOD_CALLS
 from tests.mutants.runpod_words import MUTANTS as RUNPOD_WORDS
 
-MUTANTS: tuple[Mutant, ...] = (*RUNPOD_WORDS, *RUNPOD_CALLS, *CREDENTIALS)
+MUTANTS: tuple[Mutant, ...] = (*RUNPOD_WORDS, *RUNPOD_CALLS, *CREDENTIALS, *LIFECYCLE)
 FAILED = 1
 SECONDS = 300
 
