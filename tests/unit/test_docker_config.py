@@ -36,6 +36,11 @@ def test_auth_beats_user_and_password_padded_or_not(padded: bool) -> None:
     assert _pair(entry) == ("who", "pass:word")
 
 
+def test_half_a_surrogate_pair_is_read_as_a_kubelet_reads_it() -> None:
+    assert _pair(_one({"username": "\ud800u", "password": "p\udfff"})) == ("\ufffdu", "p\ufffd")
+    assert _pair(_one({"username": "\U0001f511", "password": "pä"})) == ("\U0001f511", "pä")
+
+
 def test_auth_may_be_broken_into_lines() -> None:
     text = base64.encodebytes(b"user:" + b"p" * 100).decode()
     assert text.count("\n") > 1

@@ -215,6 +215,8 @@ def test_an_ecr_password_expires_twelve_hours_after_its_secret_was_written(
 def test_only_ecrs_own_user_on_ecr_expires() -> None:
     assert _found(_lookup({"a": pull_secret(docker_config((ECR, "other", "p")))}, f"{ECR}/a")).expires_at is None
     assert _found(_lookup({"a": pull_secret(docker_config(("r.io", "AWS", "p")))})).expires_at is None
+    public = _lookup({"a": pull_secret(docker_config(("public.ecr.aws", "AWS", "p")))}, "public.ecr.aws/team/a")
+    assert _found(public).expires_at is not None
     wild = _lookup({"a": pull_secret(docker_config(("*.dkr.ecr.*.amazonaws.com", "AWS", "p")))}, f"{ECR}/a")
     assert _found(wild).expires_at is not None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
@@ -28,6 +28,8 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "form": quote_plus,
     "html": html.escape,
     "base64": lambda value: b64encode(value.encode()).decode(),
+    "base64 for URLs": lambda value: urlsafe_b64encode(value.encode()).decode(),
+    "hexadecimal": lambda value: value.encode().hex(),
 }
 VALUES = ['CANARY_q"uote', "CANARY\ttab", "CANARY\\back", "CANARYümlaut", "CANARY<&>' end", "CANARY\nline two"]
 
@@ -41,6 +43,19 @@ def test_no_spelling_of_a_secret_comes_back(spelling: str, value: str) -> None:
     assert echoed not in said
     assert said.startswith("bad request: token=")
     assert said.endswith("refused")
+
+
+@pytest.mark.parametrize("user", ["ab-", "ab", "a"])
+def test_a_password_does_not_come_back_within_the_base64_of_a_login(user: str) -> None:
+    password = "CANARY-0123456789-abcdef"
+    basic = b64encode(f"{user}:{password}".encode()).decode()
+    said = redact(f"Authorization: Basic {basic} refused", [SecretStr(user), SecretStr(password)])
+    shown = said.removeprefix("Authorization: Basic ").removesuffix(" refused").replace("***", "").rstrip("=")
+    assert len(shown) <= len(b64encode(f"{user}:".encode())) + 4, "what is left holds three characters of it at most"
+
+
+def test_a_secret_that_is_half_a_surrogate_pair_breaks_no_report() -> None:
+    assert redact("refused: CANARY", [SecretStr("\ud800CANARY"), SecretStr("CANARY")]) == "refused: ***"
 
 
 @pytest.mark.parametrize("kept", [8, 10, 20])
@@ -104,7 +119,7 @@ def test_a_registry_password_that_runpod_quotes_reaches_neither_pod_nor_ledger_n
     world.run(3)
     pod = world.pod()
     assert pod is not None
-    assert world.claim().credential_key is not None
+    assert list(world.credentials.all()), "it was lent"
     told = [record.object for record in world.emulator.store.records(EVENTS)]
     said = (world.claim(), world.telemetry.lines, world.publisher.events, pod["status"], told)
     assert told or status == 500  # an unknown outcome is shown by the condition alone

@@ -123,4 +123,5 @@ def _text(value: object, where: str) -> str:
         return ""
     if not isinstance(value, str):
         raise BrokenDockerConfigError(f"{where} is not text")
-    return value
+    # Half a surrogate pair fits in no ledger and no API. A kubelet's JSON reads it as U+FFFD, and so does this.
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -17,7 +17,12 @@ DOCKER_HUB_KEY = "index.docker.io"
 DOCKER_HUB_MISTAKE = "registry-1.docker.io"
 
 _SCHEME = re.compile(r"^https?://")
-_ECR = re.compile(r"^[^.]+\.dkr[.-]ecr(-fips)?\.[^.]+\.(amazonaws\.(com|com\.cn|eu)|on\.aws)$")
+_ECR = re.compile(
+    r"^[^.]+\.dkr[.-]ecr(-fips)?\.[^.]+\.(amazonaws\.(com|com\.cn|eu)|on\.(aws|amazonwebservices\.com\.cn)"
+    r"|c2s\.ic\.gov|sc2s\.sgov\.gov|csp\.hci\.ic\.gov|cloud\.adc-e\.uk)$",
+    re.IGNORECASE,
+)
+_PUBLIC_ECR = "public.ecr.aws"
 
 
 def normalise_key(text: str) -> str:
@@ -97,6 +102,14 @@ def is_ecr(host: str) -> bool:
     Source: the kubelet's ECR credential provider configuration and the Amazon ECR user guide.
     """
     return _ECR.match(_split_port(host)[0]) is not None
+
+
+def ends_in_hours(host: str) -> bool:
+    """Whether passwords of user ``AWS`` for a host end 12 h after they were given out.
+
+    The public gallery's do as well (Amazon ECR Public user guide, "Registry authentication"), though it needs none.
+    """
+    return is_ecr(host) or _split_port(host)[0].lower() == _PUBLIC_ECR
 
 
 def _split_port(host: str) -> tuple[str, str]:

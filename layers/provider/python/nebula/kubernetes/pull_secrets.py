@@ -27,6 +27,7 @@ from nebula.credentials.matching import (
     DOCKER_HUB,
     DOCKER_HUB_MISTAKE,
     canonical_registry,
+    ends_in_hours,
     is_ecr,
     matching_keys,
     registry_of,
@@ -199,7 +200,7 @@ def _refuse_unmatched(keyring: _Keyring, image: str) -> None:
 def _credential(entry: DockerEntry, source: str, written: datetime | None, image: str) -> PullCredential:
     if entry.username is None or entry.password is None:
         raise ValueError("an entry without user and password cannot be lent")
-    expiring = entry.username.get_secret_value() == _ECR_USER and is_ecr(registry_of(image))
+    expiring = entry.username.get_secret_value() == _ECR_USER and ends_in_hours(registry_of(image))
     return PullCredential(
         registry=canonical_registry(entry.key),
         username=entry.username,

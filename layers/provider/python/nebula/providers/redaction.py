@@ -38,10 +38,24 @@ def _spellings(value: str) -> Iterator[str]:
         yield json.dumps(part)[1:-1]
         yield json.dumps(part, ensure_ascii=False)[1:-1]
         yield repr(part)[1:-1]
-        yield quote(part, safe="")
-        yield quote_plus(part)
+        yield quote(part, safe="", errors="replace")
+        yield quote_plus(part, errors="replace")
         yield html.escape(part)
-        yield b64encode(part.encode("utf-8", "surrogatepass")).decode("ascii").rstrip("=")
+        raw = part.encode("utf-8", "surrogatepass")
+        yield raw.hex()
+        yield from _within_base64(raw)
+
+
+def _within_base64(raw: bytes) -> Iterator[str]:
+    """How base64, plain or for URLs, of a text spells a value inside it (``user:password``): one way per alignment.
+
+    The characters at both ends that mix it with its neighbours are left out.
+    """
+    for before in range(3):
+        whole = b64encode(b"\0" * before + raw).decode("ascii").rstrip("=")
+        form = whole[(0, 2, 3)[before] : -1 if (before + len(raw)) % 3 else None]
+        yield form
+        yield form.replace("+", "-").replace("/", "_")
 
 
 def _without_beginnings(text: str, form: str) -> str:

@@ -28,6 +28,7 @@ MAX_SILENCES = 3
 #: Errors that the next call would meet too.
 _GENERAL = (RateLimitedError, AuthenticationError, InsufficientBalanceError)
 LIVE = "live workloads use it"
+CAME_BACK = "its object had come back"
 UNPROVED = "not listed, but the key may show another account; acknowledge it if it is gone"
 
 
@@ -126,13 +127,13 @@ class ProviderRun:
         if row.retiring_at is not None and now < row.retiring_at + self._policies.lease:
             self.outcomes.note(row, Kind.DEFERRED, "another run is at it")
             return None
-        if self._policy.dry_run:
-            self.outcomes.note(row, Kind.PLANNED, self._why(row))
-            return None
         if self._deletions >= self._policies.limit:
             self.outcomes.note(row, Kind.DEFERRED, "the limit of one run is reached")
             return None
         self._deletions += 1
+        if self._policy.dry_run:
+            self.outcomes.note(row, Kind.PLANNED, self._why(row))
+            return None
         return self._taken(row, now, listing)
 
     def _taken(self, row: Credential, now: datetime, listing: Listing) -> Credential | None:
@@ -179,7 +180,10 @@ class ProviderRun:
     def _delete_resurrected(self, registries: RegistryCredentials, listing: Listing) -> None:
         """Delete objects that came back under a retired row: no Pod is ever given one of those."""
         for row in listing.resurrected():
-            if self._policy.dry_run or self._stopped or self._services.claims.find_by_credential(str(row.key)):
+            if self._stopped or self._services.claims.find_by_credential(str(row.key)):
+                continue
+            if self._policy.dry_run:
+                self.outcomes.note(row, Kind.PLANNED, CAME_BACK)
                 continue
             try:
                 for object_id in listing.ids(row):
@@ -187,7 +191,7 @@ class ProviderRun:
             except ProviderError as error:
                 self._fail(row, error)
                 continue
-            self.outcomes.note(row, Kind.RETIRED, "its object had come back")
+            self.outcomes.note(row, Kind.RETIRED, CAME_BACK)
             self._services.telemetry.warning("object of a retired credential deleted", credential_key=str(row.key))
 
     def _why(self, row: Credential) -> str:
