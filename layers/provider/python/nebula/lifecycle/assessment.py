@@ -73,7 +73,7 @@ def _held(
         if is_strange(attempt, listing, installation, claim.claim_id):
             return Assessment(claim if attempt.strange else _noted(claim, strange=True, absent_since=None))
         return _missing(claim, attempt, listing, capabilities, now, gap)
-    observation = observed(claim.observation, instance, now)
+    observation = observed(claim.observation, instance, now, not_before=attempt.started_at)
     if attempt.absent_since is not None or attempt.strange:
         claim = _noted(claim, absent_since=None, strange=False)
     if observation != claim.observation:

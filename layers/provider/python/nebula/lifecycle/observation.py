@@ -17,18 +17,22 @@ BELIEVED_AFTER = timedelta(minutes=5)
 _ENDED = frozenset({InstanceState.EXITED, InstanceState.FAILED, InstanceState.TERMINATED})
 
 
-def observed(before: Observation, instance: Instance, now: datetime) -> Observation:
+def observed(
+    before: Observation, instance: Instance, now: datetime, *, not_before: datetime | None = None
+) -> Observation:
     """What to remember after seeing ``instance``; equal to ``before`` when nothing of it changed.
 
-    The running rate and the end are kept: providers report a cost of 0 and forget times once an
-    instance has stopped. An ended instance never becomes a running one again (terminal is sticky).
+    ``not_before`` is when it was asked for: whatever its provider says, it began between then and ``now`` (a time
+    that is not set yet may read as the year 1). The running rate and the end are kept: providers report a cost of 0
+    and forget times once an instance has stopped. An ended instance never becomes a running one again (terminal is
+    sticky).
     """
     if before.state in _ENDED:
         return before
     cost = instance.cost_per_hour if instance.cost_per_hour else before.cost_per_hour
     running_since = before.running_since
     if running_since is None and instance.state is InstanceState.RUNNING:
-        running_since = instance.started_at or now
+        running_since = _within(instance.started_at, not_before, now)
     return Observation(
         state=instance.state,
         cost_per_hour=cost,
@@ -41,6 +45,13 @@ def observed(before: Observation, instance: Instance, now: datetime) -> Observat
         ended_at=now if instance.state in _ENDED else None,
         message=instance.message,
     )
+
+
+def _within(moment: datetime | None, not_before: datetime | None, now: datetime) -> datetime:
+    """A time as it is told, moved between what is possible: ``now`` where there is none."""
+    if moment is None or moment > now:
+        return now
+    return moment if not_before is None else min(max(moment, not_before), now)
 
 
 def _unready_since(before: Observation, instance: Instance, now: datetime) -> datetime | None:

@@ -107,6 +107,7 @@ def created(claim: Claim, instance: Instance, now: datetime, *, keep_lease: bool
     the claim is due at its reserve deadline.
     """
     attempt = claim.attempt
+    asked_at = None if attempt is None else attempt.started_at
     until = attempt.lease_until if attempt is not None and keep_lease else now
     return move(
         claim,
@@ -121,7 +122,7 @@ def created(claim: Claim, instance: Instance, now: datetime, *, keep_lease: bool
             lease_until=until,
             absent_since=None,
         ),
-        observation=observed(claim.observation, instance, now),
+        observation=observed(claim.observation, instance, now, not_before=asked_at),
         unknown_outcomes=0,
         next_action_at=max(until, now) if keep_lease else now + claim.failover.reserve_deadline,
         reason="Provisioned",
