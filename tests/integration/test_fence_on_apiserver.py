@@ -75,6 +75,12 @@ REFUSED: dict[str, tuple[str, str, Object | None, str]] = {
     "delete a foreign Pod": ("DELETE", FOREIGN, None, "opted in"),
     "delete an opted-in Pod that nobody deleted": ("DELETE", OURS, AT_ONCE, "others began"),
     "delete an opted-in Pod on another Node": ("DELETE", GONE, AT_ONCE, "its own Nodes"),
+    "fail an opted-in Pod on another Node": (
+        "PATCH",
+        f"{GONE}/status",
+        {"status": {"phase": "Failed"}},
+        "another Node",
+    ),
     "another image": ("PATCH", OURS, {"spec": {"containers": [{"name": "main", "image": "evil"}]}}, "images"),
     "a deadline": ("PATCH", OURS, {"spec": {"activeDeadlineSeconds": 1}}, "deadlines"),
     "a label": ("PATCH", OURS, _metadata(labels={"app": "victim"}), "labels"),

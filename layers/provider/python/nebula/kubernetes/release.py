@@ -11,6 +11,9 @@ from nebula.kubernetes.pod import Pod
 
 #: What admission (DefaultTolerationSeconds) puts on every Pod that does not say otherwise.
 INJECTED_SECONDS: Final = 300
+#: Bytes of all annotations of an object, keys included, that an API server takes; and what ours may need of them.
+_ANNOTATION_BYTES: Final = 256 * 1024
+_OUR_BYTES: Final = 4 * 1024
 _NODE_TROUBLE: Final = (names.TAINT_NOT_READY, names.TAINT_UNREACHABLE)
 
 
@@ -37,6 +40,22 @@ def moved_patch(pod: Pod) -> dict[str, Any]:
     difference would not move the version, hence the annotation, which names the version left behind.
     """
     return {"metadata": {**_guard(pod), "annotations": {names.ANNOTATION_WITHDRAWN_AT: pod.resource_version}}}
+
+
+def moved_status_patch(pod: Pod) -> dict[str, Any]:
+    """As ``moved_patch``, by way of ``/status``: for a Pod whose metadata we may not, or cannot, write.
+
+    A role without ``pods patch``, a Pod whose annotations are full. The condition names the version left behind.
+    """
+    message = f"the instance is being taken back; the Pod was read at resourceVersion {pod.resource_version}"
+    condition = {"type": names.CONDITION_RELEASED, "status": "False", "reason": "Withdrawing", "message": message}
+    return {"metadata": _guard(pod), "status": {"conditions": [condition]}}
+
+
+def has_room(pod: Pod) -> bool:
+    """Whether the annotations of a release still fit beside the Pod's own."""
+    used = sum(len(key.encode()) + len(text.encode()) for key, text in pod.annotations.items())
+    return used + _OUR_BYTES <= _ANNOTATION_BYTES
 
 
 def released_tolerations(pod: Pod) -> list[Object]:

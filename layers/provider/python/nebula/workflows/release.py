@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from nebula.domain.claim import Claim, Phase, TerminationReason
 from nebula.kubernetes import names
@@ -19,7 +19,7 @@ from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.release import release_patch
 from nebula.lifecycle.transitions import move, released, releasing, withdrawing
 from nebula.workflows.pod_checks import PodReading, Standing, node_trouble, read_pod
-from nebula.workflows.pod_report import show_event
+from nebula.workflows.pod_report import show_condition, show_event, show_rejection
 from nebula.workflows.services import Services
 from nebula.workflows.terminate import end_claim
 from nebula.workflows.withdraw import AlreadyReleasedError, defuse
@@ -38,6 +38,7 @@ def release(services: Services, claim: Claim) -> Claim:
     Pod cannot even be read.
     """
     api = services.clusters.get(claim.cluster)
+    sole = claim.phase is Phase.PROVISIONED
     for _ in range(MAX_CONFLICTS):
         reading = read_pod(api, claim)
         if reading.standing is not Standing.READY or reading.pod is None:
@@ -47,7 +48,7 @@ def release(services: Services, claim: Claim) -> Claim:
             return _withdraw(services, api, claim, pod, "PodChanged", "the Pod changed after its instance was made")
         trouble = node_trouble(api, claim.attempts[-1].candidate.provider, pod)
         if trouble:
-            return _wait(services, claim, f"not released yet: {trouble}")
+            return _wait(services, claim, f"not released yet: {trouble}", api, pod)
         if claim.phase is Phase.PROVISIONED:
             now = services.clock.now()
             claim = services.claims.save(claim, releasing(claim, now, again_at=now + RETRY))
@@ -56,11 +57,12 @@ def release(services: Services, claim: Claim) -> Claim:
         except (ConflictError, NotFoundError):
             continue
         except (InvalidError, ForbiddenError) as error:
-            return _withdraw(services, api, claim, pod, "ReleaseRefused", f"the API server refused: {error}")
+            refusal = f"the API server refused: {error}"
+            return _withdraw(services, api, claim, pod, "ReleaseRefused", refusal, refused=sole)
         except ClusterUnavailableError as error:
             return _wait(services, claim, f"release outcome unknown: {error}")
         return _done(services, api, claim, pod)
-    return _wait(services, claim, "the Pod kept changing while it was released")
+    return _wait(services, claim, "the Pod kept changing while it was released", api, pod)
 
 
 def _patch(claim: Claim, pod: Pod) -> dict[str, object]:
@@ -94,7 +96,7 @@ def _not_releasable(services: Services, api: KubernetesApi, claim: Claim, readin
     if standing is Standing.GONE:
         return end_claim(services, claim, TerminationReason.POD_DELETED, reading.detail)
     if standing is Standing.FOREIGN_GATES:
-        return _wait(services, claim, reading.detail)
+        return _wait(services, claim, reading.detail, api, reading.pod)
     if standing is Standing.UNGATED:
         return end_claim(services, claim, TerminationReason.POD_DELETED, "the gate was removed by somebody else")
     return _withdraw(services, api, claim, reading.pod, str(standing), reading.detail)
@@ -108,8 +110,15 @@ def _already_released(services: Services, api: KubernetesApi, claim: Claim, pod:
     return _done(services, api, claim, pod)
 
 
-def _wait(services: Services, claim: Claim, message: str) -> Claim:
-    """Try again shortly; the release deadline is the status loop's to keep."""
+def _wait(
+    services: Services, claim: Claim, message: str, api: KubernetesApi | None = None, pod: Pod | None = None
+) -> Claim:
+    """Try again shortly, and say on the Pod why; the release deadline is the status loop's to keep.
+
+    Nothing is said on a Pod whose release may just have gone through.
+    """
+    if api is not None and pod is not None:
+        show_condition(services, api, pod, reason="Provisioning", message=message)
     now = services.clock.now()
     attempts = (*claim.attempts[:-1], claim.attempts[-1].model_copy(update={"lease_until": now}))
     return services.claims.save(
@@ -118,18 +127,33 @@ def _wait(services: Services, claim: Claim, message: str) -> Claim:
 
 
 def _withdraw(
-    services: Services, api: KubernetesApi, claim: Claim, pod: Pod | None, reason: str, message: str
+    services: Services,
+    api: KubernetesApi,
+    claim: Claim,
+    pod: Pod | None,
+    reason: str,
+    message: str,
+    *,
+    refused: bool = False,
 ) -> Claim:
-    """Take the instance back. A release whose patch may still be on its way is defused first."""
+    """Take the instance back. A release whose patch may still be on its way is defused first.
+
+    ``refused``: every release patch of this claim's attempt was sent here and answered with a refusal.
+    """
     try:
-        defuse(api, claim)
+        if not (refused and _alone(services, claim, services.clock.now())):
+            defuse(api, claim)
     except AlreadyReleasedError:
         return _already_released(services, api, claim, pod)
     except KubernetesError as error:
-        return _wait(services, claim, f"cannot withdraw yet: {error}")
+        return _wait(services, claim, f"{message}; cannot withdraw yet: {error}", api, pod)
     written = services.claims.save(
         claim, withdrawing(claim, services.clock.now(), reason=reason, message=message, exclude=False)
     )
-    if pod is not None:
-        show_event(services, api, pod, reason="ProvisionRejected", message=message, type_="Warning")
+    show_rejection(services, api, pod, written)
     return written
+
+
+def _alone(services: Services, claim: Claim, now: datetime) -> bool:
+    """Whether nobody else can have begun to release: our lease outlasts whatever call is under way."""
+    return now + services.longest_call < claim.attempts[-1].lease_until

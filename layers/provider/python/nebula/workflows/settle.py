@@ -12,6 +12,7 @@ from nebula.domain.instance import InstanceState
 from nebula.events.details import DetailType
 from nebula.kubernetes.api import ConflictError as KubernetesConflictError
 from nebula.kubernetes.api import InvalidError, KubernetesApi, KubernetesError, NotFoundError
+from nebula.kubernetes.node import node_name
 from nebula.kubernetes.owners import what_follows
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.status import status_patch
@@ -131,10 +132,12 @@ def _tell(services: Services, before: Claim, after: Claim, api: KubernetesApi, p
 
 
 def project(services: Services, claim: Claim, api: KubernetesApi, pod: Pod) -> bool:
-    """Write the Pod's status where it differs from what the claim says it is.
+    """Write the Pod's status where it differs from what the claim says it is; never where a kubelet does.
 
     False when somebody else's write came first, also on a second reading: what is to be said has not been said.
     """
+    if _elsewhere(claim, pod):
+        return True
     for _ in range(_STATUS_TRIES):
         patch = _wanted_patch(claim, pod, services.clock.now())
         if patch is None:
@@ -155,6 +158,12 @@ def project(services: Services, claim: Claim, api: KubernetesApi, pod: Pod) -> b
         else:
             return True
     return False
+
+
+def _elsewhere(claim: Claim, pod: Pod) -> bool:
+    """Whether the Pod runs on a Node that is not ours: somebody took its gate off, and that Node's kubelet ends it."""
+    ours = {node_name(attempt.candidate.provider) for attempt in claim.attempts}
+    return pod.node_name is not None and pod.node_name not in ours
 
 
 def _wanted_patch(claim: Claim, pod: Pod, now: datetime) -> dict[str, Any] | None:
@@ -188,7 +197,7 @@ def _finish(services: Services, before: Claim, after: Claim, api: KubernetesApi,
             return before
         if pod.gated and after.termination_reason is TerminationReason.ABANDONED:
             show_condition(services, api, pod, reason="Abandoned", message=after.message)
-        if pod.deletion_timestamp is not None:
+        if pod.deletion_timestamp is not None and not _elsewhere(after, pod):
             api.delete_pod(pod.namespace, pod.name, pod.uid)
     written = services.claims.save(before, terminated(after, services.clock.now()))
     services.telemetry.info("claim terminated", claim_id=after.claim_id, reason=str(after.termination_reason))

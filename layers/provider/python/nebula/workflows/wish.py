@@ -11,6 +11,7 @@ from nebula.kubernetes.api import KubernetesApi, Object
 from nebula.kubernetes.names import LABEL_NODE_POOL
 from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object, revision_of
 from nebula.kubernetes.pod import Pod
+from nebula.kubernetes.release import has_room
 from nebula.kubernetes.workload import InvalidPodError, published_ports, refusals, shape_of
 
 
@@ -61,6 +62,9 @@ def wish_of(pod: Pod, pool: NodePool, shape: Shape | None = None) -> Wish:
     refused = refusals(pod)
     if refused:
         raise NoWishError("InvalidWorkload", f"cannot be honoured: {'; '.join(refused)}", again=False, shape=shape)
+    if not has_room(pod):
+        message = "metadata.annotations: no room for those that a release writes (the API server takes 256 KiB in all)"
+        raise NoWishError("AnnotationsFull", message, again=True, shape=shape)
     try:
         ports = published_ports(pod, pool)
         restart_policy = RestartPolicy(pod.restart_policy)

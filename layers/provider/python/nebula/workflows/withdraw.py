@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nebula.domain.claim import Claim, Phase
-from nebula.kubernetes.api import KubernetesApi
+from nebula.kubernetes.api import ForbiddenError, InvalidError, KubernetesApi
 from nebula.kubernetes.pod import Pod
-from nebula.kubernetes.release import moved_patch
+from nebula.kubernetes.release import moved_patch, moved_status_patch
 from nebula.workflows.pod_checks import confirm_cluster
 
 
@@ -16,9 +16,10 @@ class AlreadyReleasedError(Exception):
 def defuse(api: KubernetesApi, claim: Claim) -> None:
     """Make sure that no release patch of ours can still arrive at a Releasing claim's Pod.
 
-    A guarded write moves resourceVersion, so that a late patch meets a conflict. Does nothing in other
-    phases and for a Pod that is gone. Raises AlreadyReleasedError when the Pod is released already, and
-    the API's errors (``ConflictError`` included): then it is not safe to withdraw yet.
+    A guarded write moves resourceVersion, so that a late patch meets a conflict; where the Pod itself refuses
+    to be written, its status is. Does nothing in other phases and for a Pod that is gone. Raises
+    AlreadyReleasedError when the Pod is released already, and the API's errors (``ConflictError`` included):
+    then it is not safe to withdraw yet.
     """
     if claim.phase is not Phase.RELEASING:
         return
@@ -29,4 +30,7 @@ def defuse(api: KubernetesApi, claim: Claim) -> None:
         return
     if not pod.gated:
         raise AlreadyReleasedError(f"{pod.namespace}/{pod.name} is released")
-    api.patch_pod(pod.namespace, pod.name, moved_patch(pod))
+    try:
+        api.patch_pod(pod.namespace, pod.name, moved_patch(pod))
+    except (ForbiddenError, InvalidError):
+        api.patch_pod_status(pod.namespace, pod.name, moved_status_patch(pod))

@@ -1,0 +1,135 @@
+"""A release that the API server refuses, and a Pod that somebody else let go: nothing is billed for them for good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from nebula.domain.claim import Phase, claim_id_for
+from nebula.kubernetes.api import ClusterUnavailableError, ConflictError, ForbiddenError
+from nebula.providers.simulated import Behaviour
+
+from local.kubernetes.resources import PODS
+from tests.support.world import CLUSTER, World, running, until_true
+
+POD = "/api/v1/namespaces/default/pods/train"
+RELEASED = "nebula.inftyai.com/Released"
+#: What an API server takes of annotations, in bytes of keys and values.
+FULL = 256 * 1024
+Patch = Mapping[str, Any]
+
+
+def shown(world: World) -> dict[str, Any]:
+    """The condition that says why the Pod waits."""
+    pod = world.pod()
+    assert pod is not None
+    found: list[dict[str, Any]] = pod["status"].get("conditions", [])
+    return next((c for c in found if c["type"] == RELEASED), {})
+
+
+def refuse(world: World, *errors: Exception) -> list[Patch]:
+    """Answer patches of Pods with these errors, the last one for ever; returns the patches."""
+    made: list[Patch] = []
+
+    def patch(_namespace: str, _name: str, body: Patch) -> dict[str, Any]:
+        made.append(body)
+        raise errors[min(len(made), len(errors)) - 1]
+
+    world.api.patch_pod = patch  # type: ignore[method-assign]
+    return made
+
+
+def act(world: World, method: str, path: str, body: str = "", kind: str = "application/json") -> int:
+    """What an administrator does."""
+    return world.emulator.handle(method, path, {}, {"Content-Type": kind}, body.encode())[0]
+
+
+def test_a_refused_release_gives_its_machine_back_and_the_pod_says_why() -> None:
+    world = World()
+    made = refuse(world, ForbiddenError("PATCH pods: 403"))
+    world.create_pod()
+    world.pump()
+    claim = world.claim()
+    assert claim.phase is Phase.WITHDRAWING
+    assert len(made) == 1
+    assert (shown(world)["status"], shown(world)["reason"]) == ("False", "ReleaseRefused")
+    assert "403" in shown(world)["message"]
+    world.run(2)
+    assert claim.instance_id not in world.billed()
+
+
+def test_a_refused_release_after_one_without_an_answer_moves_the_version_by_way_of_the_status() -> None:
+    world = World()
+    pass_through = world.api.patch_pod
+    made = refuse(world, ClusterUnavailableError("timeout"), ForbiddenError("PATCH pods: 403"))
+    world.create_pod()
+    world.pump()
+    first = world.claim().instance_id
+    assert world.claim().phase is Phase.RELEASING
+    world.run(1)
+    assert first not in world.billed()
+    with pytest.raises(ConflictError):
+        pass_through("default", "train", made[0])
+
+
+def test_a_cluster_that_lets_nothing_be_written_keeps_the_machine_and_alarms() -> None:
+    world = World()
+    refuse(world, ClusterUnavailableError("timeout"), ForbiddenError("PATCH pods: 403"))
+    world.create_pod()
+    refuse_status: Callable[..., Any] = world.api.patch_pod
+    world.api.patch_pod_status = refuse_status  # type: ignore[method-assign]
+    world.pump()
+    world.run(12)
+    assert world.claim().phase is Phase.RELEASING
+    assert len(world.billed()) == 1
+    assert world.telemetry.total("ClaimsOverdue") > 0
+
+
+def test_what_keeps_a_bought_instance_waiting_is_said_on_its_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    monkeypatch.setattr("nebula.workflows.release.node_trouble", lambda *_: "Node nebula-simulated is not Ready")
+    world.create_pod()
+    world.pump()
+    assert world.claim().phase is Phase.PROVISIONED
+    assert shown(world)["reason"] == "Provisioning"
+    assert "nebula-simulated is not Ready" in shown(world)["message"]
+
+
+def test_nothing_is_bought_for_a_pod_whose_annotations_are_full_until_they_are_not() -> None:
+    world = World()
+    world.create_pod(annotations={"big": "x" * (FULL - len("big"))})
+    world.pump()
+    world.run(2)
+    assert world.billed() == []
+    assert world.claim().reason == "AnnotationsFull"
+    assert "256 KiB" in shown(world)["message"]
+    body = '{"metadata": {"annotations": {"big": null}}}'
+    assert act(world, "PATCH", POD, body, "application/merge-patch+json") == 200
+    until_true(world, lambda: running(world.pod()))
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_pod_that_was_let_go_by_hand_and_runs_elsewhere_is_its_kubelets(*, deleted: bool) -> None:
+    world = World()
+    world.simulated.behaviour = Behaviour(boot=timedelta(minutes=1))
+    refuse(world, ClusterUnavailableError("timeout"))
+    created = world.create_pod()
+    world.pump()
+    assert len(world.billed()) == 1
+    pod = world.pod()
+    assert pod is not None
+    pod["spec"]["schedulingGates"], pod["spec"]["nodeName"] = [], "worker-1"
+    pod["status"]["phase"] = "Running"
+    with world.emulator.store.lock:
+        world.emulator.store.write(PODS, ("default", "train"), pod)
+    if deleted:
+        act(world, "DELETE", POD)
+    before = world.pod()
+    world.run(4)
+    claim = world.claims.get(claim_id_for(CLUSTER, created["metadata"]["uid"]))
+    assert claim is not None
+    assert claim.phase is Phase.TERMINATED
+    assert world.billed() == []
+    assert world.pod() == before
