@@ -33,6 +33,12 @@ WRITES_TABLES = {
     "status_polling": {"ClaimsTable", "BlocksTable"},
     "credential_retirement": {"CredentialsTable"},
 }
+CREDENTIALS = {
+    "placement": set(),
+    "provisioning": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"},
+    "status_polling": set(),
+    "credential_retirement": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan"},
+}
 SENDS = {
     "placement": {"TickQueue"},
     "provisioning": set(),
@@ -68,6 +74,11 @@ def test_each_role_writes_its_own_tables_only(function: str) -> None:
     grants = allowed(ROLES[function], "dynamodb")
     written = {resource for resource, actions in grants.items() if actions & ITEM_WRITES}
     assert written == WRITES_TABLES[function]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_only_those_that_lend_or_retire_credentials_see_their_ledger(function: str) -> None:
+    assert set(allowed(ROLES[function], "dynamodb").get("CredentialsTable", ())) == CREDENTIALS[function]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
