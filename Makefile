@@ -16,7 +16,7 @@ CHECKED := layers/provider/python/nebula functions local cli tests
 export PYTHONPATH := $(CURDIR):$(CURDIR)/layers/provider/python
 export SAM_CLI_TELEMETRY := 0
 
-.PHONY: help venv demo test lint types template build apiserver-assets stack invoke explain credentials gating mutants bench clean
+.PHONY: help venv demo test test-long lint types template build apiserver-assets stack invoke explain credentials gating mutants bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -47,6 +47,10 @@ test: $(STAMP) ## every test
 
 apiserver-assets: $(STAMP) ## etcd and kube-apiserver for the tests marked apiserver; needs Go once, then the cache
 	@PYTHON="$(CURDIR)/$(PY)" .ci/apiserver/assets
+
+test-long: $(STAMP) ## faults at length: 200 Pods through 50 kills of the worker (SEED=1), a crash before and after each call
+	PLUG_PODS=200 PLUG_KILLS=50 PLUG_SEED="$(or $(SEED),1)" LONG_TESTS=1 $(PY) -m pytest -q -s \
+	  tests/integration/test_worker_killed_at_random.py tests/property/test_crash_paths.py
 
 lint: $(STAMP) ## ruff: rules, docstrings, format
 	$(PY) -m ruff check .

@@ -7,6 +7,7 @@ makes the same choices; credentials (invariant 6) have a property test of their 
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -18,7 +19,6 @@ from nebula.domain.claim import Phase
 from nebula.domain.instance import InstanceListing
 from nebula.kubernetes.names import ANNOTATION_INSTANCE_ID, CONDITION_RELEASED
 
-from local.kubernetes import metadata
 from local.kubernetes.resources import EVENTS
 from tests.support.chaos import CRASHES, WAYS
 from tests.support.storm import CANARY, Storm, seeded_uids
@@ -34,7 +34,7 @@ SWEEPS = 3
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_thousand_claims_end_with_one_instance_per_live_pod(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metadata.uuid, "uuid4", seeded_uids(seed))
+    monkeypatch.setattr(uuid, "uuid4", seeded_uids(seed))
     storm = Storm(seed, budget=BUDGET)
     while len(storm.claims()) < CLAIMS:
         _round(storm)
