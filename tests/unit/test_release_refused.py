@@ -12,7 +12,7 @@ from nebula.kubernetes.api import ClusterUnavailableError, ConflictError, Forbid
 from nebula.providers.simulated import Behaviour
 
 from local.kubernetes.resources import PODS
-from tests.support.world import CLUSTER, World, running, until_true
+from tests.support.world import CLUSTER, World, pool_object, running, until_true
 
 POD = "/api/v1/namespaces/default/pods/train"
 RELEASED = "nebula.inftyai.com/Released"
@@ -133,3 +133,21 @@ def test_a_pod_that_was_let_go_by_hand_and_runs_elsewhere_is_its_kubelets(*, del
     assert claim.phase is Phase.TERMINATED
     assert world.billed() == []
     assert world.pod() == before
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_waiting_pod_whose_gate_is_taken_off_by_hand_ends_its_claim_and_says_so(*, again: bool) -> None:
+    world = World(pool=pool_object(maxPricePerHour="0.01"))
+    host = {} if again else {"hostNetwork": True}
+    created = world.create_pod(**host)
+    world.pump()
+    assert world.claim().phase is Phase.PENDING
+    assert (world.claim().next_action_at is not None) is again
+    body = '{"spec": {"schedulingGates": null}}'
+    assert act(world, "PATCH", POD, body, "application/merge-patch+json") == 200
+    world.run(2)
+    claim = world.claims.get(claim_id_for(CLUSTER, created["metadata"]["uid"]))
+    assert claim is not None
+    assert claim.phase is Phase.TERMINATED
+    assert shown(world)["reason"] == "GateRemoved"
+    assert world.pod() is not None

@@ -37,3 +37,11 @@ def show_rejection(services: Services, api: KubernetesApi, pod: Pod | None, clai
         return
     show_condition(services, api, pod, reason=claim.reason, message=claim.message)
     show_event(services, api, pod, reason="ProvisionRejected", message=claim.message, type_="Warning")
+
+
+def show_let_go(services: Services, api: KubernetesApi, pod: Pod) -> None:
+    """Say on a Pod whose gate somebody else took off that it is not ours any more: a gate cannot be put back."""
+    message = "the gate was removed by somebody else: nothing is rented for this Pod any more"
+    if pod.node_name is None:
+        show_condition(services, api, pod, reason="GateRemoved", message=message)
+    show_event(services, api, pod, reason="GateRemoved", message=message, type_="Warning")

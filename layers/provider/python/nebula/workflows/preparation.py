@@ -21,7 +21,7 @@ from nebula.providers.naming import instance_name
 from nebula.workflows.accounts import account_of
 from nebula.workflows.lend import CredentialExpiredError, ensure_credential, forget_credential
 from nebula.workflows.pod_checks import Standing, node_trouble, read_pod
-from nebula.workflows.pod_report import show_condition, show_event, show_rejection
+from nebula.workflows.pod_report import show_condition, show_event, show_let_go, show_rejection
 from nebula.workflows.pull_choice import PullChoice, choose
 from nebula.workflows.rejection import announce_rejection
 from nebula.workflows.services import Services
@@ -36,8 +36,9 @@ RECHECK = timedelta(minutes=5)
 class NotReadyError(Exception):
     """Nothing may be bought now. ``reason`` is CamelCase; ``retry_in`` is when to look again.
 
-    ``over`` ends the claim (its Pod is gone, or not ours any more); ``elsewhere`` wakes placement for
-    another candidate at once, ``anew`` for any: what was decided no longer holds.
+    ``over`` ends the claim (its Pod is gone, or not ours any more: then ``pod`` is told so);
+    ``elsewhere`` wakes placement for another candidate at once, ``anew`` for any: what was decided no
+    longer holds.
     """
 
     def __init__(
@@ -62,6 +63,8 @@ class NotReadyError(Exception):
     def apply(self, services: Services, claim: Claim) -> Claim:
         """Write what this means for a Placed claim; returns it as written."""
         if self.over:
+            if self.pod is not None:
+                show_let_go(services, services.clusters.get(claim.cluster), self.pod)
             return end_claim(services, claim, TerminationReason.POD_DELETED, str(self))
         now = services.clock.now()
         moved = back_to_pending(
@@ -155,7 +158,8 @@ def _checked_pod(api: KubernetesApi, claim: Claim) -> Pod:
         return reading.pod
     if reading.standing is Standing.FOREIGN_GATES:
         raise NotReadyError("ForeignGates", reading.detail, pod=reading.pod)
-    raise NotReadyError(str(reading.standing), reading.detail, over=True)
+    let_go = reading.pod if reading.standing is Standing.UNGATED else None
+    raise NotReadyError(str(reading.standing), reading.detail, pod=let_go, over=True)
 
 
 def _pool(api: KubernetesApi, claim: Claim, pod: Pod) -> NodePool:

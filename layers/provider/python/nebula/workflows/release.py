@@ -19,7 +19,7 @@ from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.release import release_patch
 from nebula.lifecycle.transitions import move, released, releasing, withdrawing
 from nebula.workflows.pod_checks import PodReading, Standing, node_trouble, read_pod
-from nebula.workflows.pod_report import show_condition, show_event, show_rejection
+from nebula.workflows.pod_report import show_condition, show_event, show_let_go, show_rejection
 from nebula.workflows.services import Services
 from nebula.workflows.terminate import end_claim
 from nebula.workflows.withdraw import AlreadyReleasedError, defuse
@@ -97,7 +97,8 @@ def _not_releasable(services: Services, api: KubernetesApi, claim: Claim, readin
         return end_claim(services, claim, TerminationReason.POD_DELETED, reading.detail)
     if standing is Standing.FOREIGN_GATES:
         return _wait(services, claim, reading.detail, api, reading.pod)
-    if standing is Standing.UNGATED:
+    if standing is Standing.UNGATED and reading.pod is not None:
+        show_let_go(services, api, reading.pod)
         return end_claim(services, claim, TerminationReason.POD_DELETED, "the gate was removed by somebody else")
     return _withdraw(services, api, claim, reading.pod, str(standing), reading.detail)
 

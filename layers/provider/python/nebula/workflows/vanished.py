@@ -20,6 +20,7 @@ from nebula.stores.claims import ConflictError
 from nebula.workflows.edits import keep_opted_out
 from nebula.workflows.observe import Observation
 from nebula.workflows.pod_checks import PodReading, Standing, read_pod
+from nebula.workflows.pod_report import show_let_go
 from nebula.workflows.services import Services
 from nebula.workflows.terminate import end_claim
 from nebula.workflows.views import ClusterView
@@ -35,9 +36,13 @@ _NAMED = 20
 def end_claims_without_pod(
     services: Services, view: ClusterView, pods: Mapping[str, Pod], seen: Observation, *, until: datetime
 ) -> int:
-    """End the claims of a cluster whose Pods are gone; returns how many. Stops when it is ``until``."""
+    """End the claims of a cluster whose Pods are gone; returns how many. Stops when it is ``until``.
+
+    A Pod that waited for a place and whose gate somebody else took off is as good as gone.
+    """
     expected = [claim for claim in view.claims if claim.phase not in _LEAVING and view.is_home_of(claim)]
     missing = [claim for claim in expected if claim.pod_uid not in pods]
+    let_go = [claim for claim in expected if claim.phase is Phase.PENDING and _let_go(pods.get(claim.pod_uid))]
     for claim in expected:
         if claim.pod_absent_since is not None and claim.pod_uid in pods:
             _note(services, claim, None)
@@ -48,10 +53,14 @@ def end_claims_without_pod(
     def judge(claim: Claim) -> bool:
         return services.clock.now() < until and _end_if_gone(services, view, claim, doubted=doubted)
 
-    if not missing:
+    if not missing + let_go:
         return 0
     with ThreadPoolExecutor(max_workers=_READERS) as pool:
-        return sum(pool.map(judge, missing))
+        return sum(pool.map(judge, missing + let_go))
+
+
+def _let_go(pod: Pod | None) -> bool:
+    return pod is not None and not pod.gated and pod.deletion_timestamp is None
 
 
 def _alarm(services: Services, view: ClusterView, missing: list[Claim], expected: int, seen: Observation) -> None:
@@ -74,6 +83,10 @@ def _end_if_gone(services: Services, view: ClusterView, claim: Claim, *, doubted
             return _end_if_believed(services, claim, reading)
         if reading.standing is Standing.GONE or (reading.standing is Standing.OPTED_OUT and claim.phase in _GATED):
             end_claim(services, claim, TerminationReason.POD_DELETED, reading.detail)
+            return True
+        if reading.pod is not None and reading.standing is Standing.UNGATED and claim.phase is Phase.PENDING:
+            end_claim(services, claim, TerminationReason.POD_DELETED, reading.detail)
+            show_let_go(services, view.api, reading.pod)
             return True
         services.telemetry.info("pod is not listed but there", claim_id=claim.claim_id, standing=str(reading.standing))
         if reading.pod is not None and not reading.pod.enabled and claim.phase is Phase.RELEASED:
