@@ -31,6 +31,11 @@ class StrictCalls:
         self._transport = transport
         self.made: list[tuple[str, str]] = []
 
+    @property
+    def seconds(self) -> float:
+        """As ``Transport.seconds``."""
+        return self._transport.seconds
+
     def call(self, method: str, path: str, *, query: Mapping[str, str] | None = None, **rest: Any) -> Object:
         """As ``Transport.call``."""
         self.made.append((method, path))

@@ -208,6 +208,15 @@ def test_an_expired_page_begins_the_list_again_once() -> None:
         server.client.list_pods()
 
 
+def test_a_list_of_slow_pages_is_given_up_in_time() -> None:
+    page = Answer(200, json.dumps({"kind": "PodList", "items": [POD], "metadata": {"continue": "t"}}).encode())
+    server = Server(*[page] * 9)
+    seconds = iter(range(0, 1000, 6))
+    client = KubernetesClient("c", server.transport, monotonic=lambda: float(next(seconds)))
+    with pytest.raises(ClusterUnavailableError, match="not listed in time, 4 objects so far"):
+        client.list_pods()
+
+
 def test_a_delete_of_a_pod_that_was_made_anew_is_done_and_of_the_same_one_is_a_conflict() -> None:
     other = Answer(200, json.dumps({**POD, "metadata": {"uid": "other"}}).encode())
     assert not Server(status(409, "Conflict"), other).client.delete_pod("default", "a", "u")

@@ -78,6 +78,11 @@ class HttpClient:
         self._sleep = sleep
         self._monotonic = monotonic
 
+    @property
+    def seconds(self) -> float:
+        """Seconds that a call may take in all where its caller sets no other bound."""
+        return self._limits.total
+
     def send(
         self,
         method: str,

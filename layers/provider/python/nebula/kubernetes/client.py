@@ -6,7 +6,8 @@ Paths and verbs: https://kubernetes.io/docs/reference/kubernetes-api/ . Each met
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -17,6 +18,8 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 MERGE: Final = "application/merge-patch+json"
 PAGE_SIZE: Final = 500
 _MAX_PAGES: Final = 400
+#: Calls' time that one list may take in all: without a bound, a cluster's slow pages would cost the others their look.
+_LIST_CALLS: Final = 2
 _LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 _NODE_POOLS: Final = "/apis/nebula.inftyai.com/v1alpha1/nodepools"
 _NODES: Final = "/api/v1/nodes"
@@ -25,9 +28,10 @@ _NODES: Final = "/api/v1/nodes"
 class KubernetesClient:
     """``KubernetesApi`` over a transport. Safe to share between threads."""
 
-    def __init__(self, name: str, transport: Transport) -> None:
+    def __init__(self, name: str, transport: Transport, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._name = name
         self._transport = transport
+        self._monotonic = monotonic
 
     @property
     def name(self) -> str:
@@ -153,16 +157,19 @@ class KubernetesClient:
             query["labelSelector"] = label_selector
         if field_selector:
             query["fieldSelector"] = field_selector
+        ends_at = self._monotonic() + _LIST_CALLS * self._transport.seconds
         try:
-            return self._pages(path, query)
+            return self._pages(path, query, ends_at)
         except ExpiredError:
             # The continue token outlived the server's history: only a list from the start is consistent.
-            return self._pages(path, query)
+            return self._pages(path, query, ends_at)
 
-    def _pages(self, path: str, query: Mapping[str, str]) -> list[Object]:
+    def _pages(self, path: str, query: Mapping[str, str], ends_at: float) -> list[Object]:
         items: list[Object] = []
         token = ""
         for _ in range(_MAX_PAGES):
+            if self._monotonic() >= ends_at:
+                raise ClusterUnavailableError(f"GET {path}: not listed in time, {len(items)} objects so far")
             page = self._page(path, {**query, "continue": token} if token else query)
             items.extend(page["items"])
             token = page.get("metadata", {}).get("continue") or ""

@@ -114,6 +114,11 @@ class Transport:
         self._tries = limits.tries
         self._sleep = sleep
 
+    @property
+    def seconds(self) -> float:
+        """Seconds that one call may take in all."""
+        return self._http.seconds
+
     def call(
         self,
         method: str,

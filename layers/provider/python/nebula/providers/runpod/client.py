@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -24,6 +25,10 @@ from nebula.providers.runpod.wire import Problem, decode, rate_windows, read_pro
 DEFAULT_BASE_URL = "https://api.runpod.io"
 PAGE_LIMITS = (200, 20, 2)
 """Pods per page: smaller when a page outgrows the bound of an answer (each Pod carries its whole env)."""
+
+LIST_TIME = timedelta(seconds=20)
+"""One listing in all, its pages and single reads together. The status loop has 60 s for all that it does: without a
+bound, slow pages would cost every claim of every provider each of its looks."""
 
 _WARN_USED_PERCENT = 80.0
 _LOG_SECONDS = 15.0
@@ -61,22 +66,25 @@ class RunPodClient:
             raise self._error(answer, Route.CREATE_POD, secrets)
         return self._object(answer, "a created pod", needs_id=True)
 
-    def get_pod(self, pod_id: str) -> Object | None:
+    def get_pod(self, pod_id: str, *, until: datetime | None = None) -> Object | None:
         """``GET /v2/pods/{id}``; None when RunPod itself says that there is no such pod."""
-        answer = self._send("GET", f"/v2/pods/{_segment(pod_id)}")
+        answer = self._send("GET", f"/v2/pods/{_segment(pod_id)}", seconds=self._left(until))
         if answer.status == 200:
             return self._object(answer, "a pod", needs_id=True)
         self._absent(answer)
         return None
 
-    def list_pods(self) -> Listing:
-        """``GET /v2/pods``, every page. Raises when not even the first page could be read."""
+    def list_pods(self, until: datetime) -> Listing:
+        """``GET /v2/pods``, every page that comes before ``until``.
+
+        Raises when not even the first page could be read.
+        """
         for limit in PAGE_LIMITS[:-1]:
             try:
-                return self._pages("/v2/pods", "pods", {"limit": str(limit)})
+                return self._pages("/v2/pods", "pods", {"limit": str(limit)}, until)
             except AnswerTooLargeError:
                 continue
-        return self._last_resort()
+        return self._last_resort(until)
 
     def delete_pod(self, pod_id: str) -> None:
         """``DELETE /v2/pods/{id}``: terminates. A pod that RunPod does not know is success."""
@@ -103,7 +111,7 @@ class RunPodClient:
     def list_registries(self) -> Listing:
         """``GET /v2/registries``, every page if there are pages (unknown; no limit is sent)."""
         try:
-            return self._pages("/v2/registries", "registries", {})
+            return self._pages("/v2/registries", "registries", {}, self._clock.now() + LIST_TIME)
         except AnswerTooLargeError as error:
             raise ProviderUnavailableError(str(error), code="too_large") from None
 
@@ -146,23 +154,32 @@ class RunPodClient:
             raise ProviderUnavailableError(f"GET {path}: no list of {member}", code="200")
         return [row for row in rows if isinstance(row, dict)]
 
-    def _last_resort(self) -> Listing:
+    def _last_resort(self, until: datetime) -> Listing:
         try:
-            return self._pages("/v2/pods", "pods", {"limit": str(PAGE_LIMITS[-1])})
+            return self._pages("/v2/pods", "pods", {"limit": str(PAGE_LIMITS[-1])}, until)
         except AnswerTooLargeError as error:
             raise ProviderUnavailableError(str(error), code="too_large") from None
 
-    def _pages(self, path: str, member: str, params: Mapping[str, str]) -> Listing:
+    def _pages(self, path: str, member: str, params: Mapping[str, str], until: datetime) -> Listing:
         began_at = self._clock.now()
 
         def page(cursor: str | None) -> Object:
             query = dict(params) | ({"cursor": cursor} if cursor else {})
-            answer = self._send("GET", path, params=query, raise_too_large=True)
+            answer = self._send("GET", path, params=query, seconds=self._left(until), raise_too_large=True)
             if answer.status != 200:
                 raise self._error(answer)
             return self._object(answer, f"a list of {member}")
 
         return collect(page, member, began_at, need_ids=member == "pods")
+
+    def _left(self, until: datetime | None) -> float | None:
+        """Seconds for one call of a listing that ends at ``until``; raises when there are none."""
+        if until is None:
+            return None
+        left = (until - self._clock.now()).total_seconds()
+        if left <= 0:
+            raise ProviderUnavailableError(f"not listed within {LIST_TIME.total_seconds():.0f} s", code="time")
+        return min(left, self._http.seconds)
 
     def _absent(self, answer: Answer, problem: Problem | None = None) -> None:
         """Return for a 404 that is RunPod's own; raise for everything else, a stranger's 404 too."""

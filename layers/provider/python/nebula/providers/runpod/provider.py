@@ -64,7 +64,7 @@ class RunPodProvider:
         self._refusals = PoolRefusals()
         self._catalog = RunPodCatalog(client, clock, default_disk_gb=default_disk_gb)
         self._registry = RunPodRegistry(client)
-        self._reader = PodReader(client)
+        self._reader = PodReader(client, clock)
         self.key_fingerprint = key_fingerprint
         self.capabilities = Capabilities(
             capacity_types=frozenset({CapacityType.ON_DEMAND}),
