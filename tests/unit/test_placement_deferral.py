@@ -29,6 +29,13 @@ def test_the_soonest_expiry_plus_jitter() -> None:
     assert planned(40, 25) == timedelta(seconds=25) + jitter("a", TTL)
 
 
+def test_a_pool_that_remembers_for_a_year_lets_no_pod_sleep_for_a_year() -> None:
+    frees, year = [NOW + timedelta(seconds=30)], timedelta(days=365)
+    for number in range(50):
+        again = retry_at(frees, claim_id=f"claim-{number}", ttl=year, waiting_since=NOW, now=NOW)
+        assert frees[0] <= again <= frees[0] + LONGEST
+
+
 def test_an_expiry_in_the_past_counts_from_now() -> None:
     assert planned(-5) == jitter("a", TTL)
 

@@ -100,7 +100,7 @@ def test_only_a_true_flag_sells(flag: Any) -> None:
     assert live([GPU | {"secure": flag}], []).provider.offerings().source == "catalog"
 
 
-@pytest.mark.parametrize("price", [0, -1, None, "3.29", True, [], 10**12])
+@pytest.mark.parametrize("price", [0, -1, None, "3.29", True, [], 10**12, 1e-300, 0.0009])
 def test_a_price_that_is_no_price_is_not_offered(price: Any) -> None:
     offers = live([GPU | {"price": {"secure": price}}, GPU | {"id": NVL}]).provider.offerings()
     assert [o.instance_type for o in offers.offerings] == [NVL]

@@ -28,13 +28,12 @@ def backoff(waiting_since: datetime | None, now: datetime) -> timedelta:
 def retry_at(
     frees: Iterable[datetime], *, claim_id: str, ttl: timedelta, waiting_since: datetime | None, now: datetime
 ) -> datetime:
-    """The soonest block expiry plus the claim's jitter (up to ``ttl``), else the back-off.
+    """The soonest block expiry plus the claim's jitter (up to ``ttl``, at most ``LONGEST``), else the back-off.
 
-    A block that outlasts the longest back-off is not waited for: a person may have mended the cause.
+    A pool that remembers refusals for days must not let a Pod sleep for days behind a pause of seconds. A block
+    that outlasts the longest back-off is not waited for: a person may have mended the cause.
     """
     soonest = min(frees, default=None)
-    if soonest is not None:
-        planned = max(soonest, now) + jitter(claim_id, ttl)
-        if planned <= now + LONGEST + ttl and soonest <= now + LONGEST:
-            return planned
+    if soonest is not None and soonest <= now + LONGEST:
+        return max(soonest, now) + jitter(claim_id, min(ttl, LONGEST))
     return now + backoff(waiting_since, now) + jitter(claim_id, SHORTEST / 3)

@@ -25,6 +25,7 @@ DISK_PRICE_PER_GB_HOUR = (Decimal("0.10") / HOURS_PER_MONTH).quantize(Decimal("1
 FRESH_FOR = timedelta(minutes=3)
 ASK_AGAIN_AFTER = timedelta(minutes=1)
 NONE_LEFT = "NONE"
+_LEAST = Decimal("0.001")
 
 Row = Mapping[str, Any]
 
@@ -154,11 +155,11 @@ def _canonical_of(row: Row, gpu_id: str) -> str:
 
 
 def _price(value: Any) -> Decimal | None:
-    """A positive finite amount, else None."""
+    """An amount that can be meant as USD per hour, else None: nothing is rented for a tenth of a cent."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
     amount = Decimal(value)
-    return amount if amount.is_finite() and 0 < amount < 1_000_000 else None
+    return amount if amount.is_finite() and _LEAST <= amount < 1_000_000 else None
 
 
 def _count(value: Any) -> int | None:
