@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from typing import Any
 
@@ -15,26 +14,26 @@ from local.runpod.paging import PageStyle
 from local.runpod.simulator import Simulator
 from local.runpod.wire import Response
 from tests.support.runpod import RunPodWorld, mark, request
+from tests.support.runpod_edits import edit_answers, edit_lists
 from tests.support.runpod_installation import RunPodInstallation
+
+
+def without_env(answer: dict[str, Any]) -> None:
+    for pod in answer["pods"]:
+        del pod["env"]
 
 
 def slow_down(simulator: Simulator, clock: Any, seconds: float, *, hide: bool = False) -> None:
     """Every GET of Pods takes so long; ``hide``: no list shows ``env``."""
-    inner = simulator.handle
 
-    def handle(method: str, path: str, *rest: Any) -> Response:
-        answer = inner(method, path, *rest)
-        if method != "GET" or not path.startswith("/v2/pods"):
-            return answer
-        clock.advance(timedelta(seconds=seconds))
-        if not hide or path != "/v2/pods":
-            return answer
-        content = json.loads(answer.body)
-        for pod in content["pods"]:
-            del pod["env"]
-        return answer._replace(body=json.dumps(content).encode())
+    def wait(method: str, path: str, answer: Response) -> Response:
+        if method == "GET" and path.startswith("/v2/pods"):
+            clock.advance(timedelta(seconds=seconds))
+        return answer
 
-    simulator.handle = handle  # type: ignore[method-assign]
+    edit_answers(simulator, wait)
+    if hide:
+        edit_lists(simulator, without_env)
 
 
 def world_with(pods: int, seconds: float, *, hide: bool = False) -> RunPodWorld:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from nebula.domain.claim import Claim, Phase, TerminationReason
-from nebula.domain.instance import InstanceState
+from nebula.domain.instance import Instance, InstanceListing, InstanceState
 from nebula.events.details import DetailType
 from nebula.kubernetes.api import ConflictError as KubernetesConflictError
 from nebula.kubernetes.api import InvalidError, KubernetesApi, KubernetesError, NotFoundError
@@ -16,9 +16,9 @@ from nebula.kubernetes.node import node_name
 from nebula.kubernetes.owners import what_follows
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.status import status_patch
-from nebula.lifecycle.assessment import Assessment
+from nebula.lifecycle.assessment import Assessment, assess
 from nebula.lifecycle.pod_status import desired_status
-from nebula.lifecycle.transitions import terminated, terminating
+from nebula.lifecycle.transitions import terminated, terminating, with_attempt
 from nebula.placement.blocklist import block_for
 from nebula.providers.base import Provider
 from nebula.providers.errors import ProviderError
@@ -55,8 +55,8 @@ def settle(
     assessment = assessment or Assessment(
         claim, finished=claim.phase is Phase.TERMINATING and not claim.unconfirmed
     )  # fmt: skip
-    if assessment.confirm and not _confirmed_absent(services, claim, provider):
-        assessment = Assessment(claim)
+    if assessment.confirm and not _confirmed_absent(reading := _read(services, claim, provider)):
+        assessment = _as_read(services, claim, provider, reading)
     assessment = _with_pod(services, assessment, pod)
     after = assessment.claim
     if assessment.finished:
@@ -77,19 +77,44 @@ def settle(
     return after
 
 
-def _confirmed_absent(services: Services, claim: Claim, provider: Provider | None) -> bool:
+class _Reading(NamedTuple):
+    """A provider's answer for one id, if it gave one."""
+
+    answered: bool = False
+    instance: Instance | None = None
+
+
+def _read(services: Services, claim: Claim, provider: Provider | None) -> _Reading:
+    if provider is None or claim.instance_id is None:
+        return _Reading()
+    try:
+        return _Reading(True, provider.get(claim.instance_id))
+    except ProviderError as error:
+        services.telemetry.warning("absence not confirmed", claim_id=claim.claim_id, error=str(error))
+        return _Reading()
+
+
+def _confirmed_absent(reading: _Reading) -> bool:
     """The last word on an absence is the provider's answer for the id itself.
 
     An instance that lists leave out may still be read as terminated (RunPod API notes, field report X15).
     """
-    if provider is None or claim.instance_id is None:
-        return False
-    try:
-        found = provider.get(claim.instance_id)
-    except ProviderError as error:
-        services.telemetry.warning("absence not confirmed", claim_id=claim.claim_id, error=str(error))
-        return False
-    return found is None or found.state is InstanceState.TERMINATED
+    found = reading.instance
+    return reading.answered and (found is None or found.state is InstanceState.TERMINATED)
+
+
+def _as_read(services: Services, claim: Claim, provider: Provider | None, reading: _Reading) -> Assessment:
+    """An instance that lists leave out and that lives, judged by the read of its id: it is billed all the same.
+
+    That it is missing from lists stays noted: each look asks for it anew, and none writes that.
+    """
+    found, attempt, now = reading.instance, claim.attempts[-1], services.clock.now()
+    if found is None or provider is None or found.mark != claim.mark(services.installation):
+        return Assessment(claim)
+    listing = InstanceListing(began_at=now, instances=(found,))
+    assessment = assess(claim, listing, provider.capabilities, services.installation, now)
+    missing = with_attempt(assessment.claim, absent_since=attempt.absent_since)
+    return replace(assessment, claim=assessment.claim.model_copy(update={"attempts": missing}))
 
 
 def _with_pod(services: Services, assessment: Assessment, pod: Pod | None) -> Assessment:
