@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from nebula.domain.credential import CredentialKey, CredentialState
+from nebula.domain.credential import CredentialKey
 from nebula.workflows.credential_report import UNRECORDED, CredentialLine, CredentialReport
 from nebula.workflows.retire import RetirementReport
 
@@ -84,10 +84,14 @@ def _since(line: CredentialLine, now: datetime) -> str:
 
 def _asked(line: CredentialLine) -> str:
     """What a person is asked to do before the word."""
-    if line.state == CredentialState.RETIRING:
+    asked = []
+    if line.unproved:
         name = CredentialKey.parse(line.key).object_name
-        return f"make sure that no account of yours at {line.provider} has the registry credential {name}"
-    return f"revoke the password of user {line.user} at {line.registry} (it came from {', '.join(line.sources) or '?'})"
+        asked.append(f"make sure that no account of yours at {line.provider} has the registry credential {name}")
+    if line.revoke:
+        source = ", ".join(line.sources) or "?"
+        asked.append(f"revoke the password of user {line.user} at {line.registry} (it came from {source})")
+    return " and ".join(asked)
 
 
 def _row(line: CredentialLine, now: datetime) -> tuple[str, ...]:

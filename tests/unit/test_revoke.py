@@ -6,12 +6,17 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
+from nebula.credentials.policy import RetirementPolicies
 from nebula.domain.credential import CredentialState
 from nebula.events.details import DetailType
 from nebula.events.envelope import MalformedEventError
+from nebula.providers.errors import ProviderUnavailableError
+from nebula.providers.simulated import Call
+from nebula.workflows.credential_report import CredentialReport, report_credentials
 from nebula.workflows.revoke import acknowledge_revocation, acknowledgeable, publish_acknowledgement
 
-from tests.support.lending import DAY, HOUR, PASSWORD, Lending
+from cli.credentials_table import render_report
+from tests.support.lending import DAY, HOUR, PASSWORD, POLICY, Lending
 
 REQUIRED = DetailType.CREDENTIAL_REVOCATION_REQUIRED
 
@@ -92,6 +97,13 @@ def test_a_password_that_expires_by_itself_needs_nobody() -> None:
     world.retire()
     assert world.row().superseded_at is not None
     assert world.told(REQUIRED) == []
+    assert not acknowledgeable(world.row())
+    world.end(world.claims.all()[0])
+    world.clock.advance(DAY)
+    world.retire()
+    assert world.row().state is CredentialState.RETIRED
+    report = report_credentials(world.services(), RetirementPolicies(default=POLICY))
+    assert report.lines == (), "each twelve hours one more would be left"
 
 
 def test_a_credential_that_was_only_unused_asks_for_nothing() -> None:
@@ -138,6 +150,22 @@ def test_the_command_says_it_on_the_bus_for_the_function_to_write(rotated: Lendi
     assert _acknowledge(rotated, detail.credential_key)
 
 
+def test_a_revoked_password_does_not_make_its_object_gone(rotated: Lending) -> None:
+    rotated.clock.advance(2 * HOUR)
+    rotated.provider.script.fail(Call.REGISTRY_DELETE, ProviderUnavailableError("gateway timeout"))
+    rotated.retire()
+    assert rotated.row().state is CredentialState.RETIRING
+    (line,) = report_credentials(rotated.services(), RetirementPolicies(default=POLICY)).lines
+    assert (line.unproved, line.revoke) == (False, True)
+    assert "revoke the password" in render_report(CredentialReport(lines=(line,)), rotated.clock.now())
+    assert _acknowledge(rotated)
+    assert rotated.row().state is CredentialState.RETIRING, "it still lies at the provider"
+    rotated.clock.advance(HOUR)
+    rotated.retire()
+    assert rotated.row().state is CredentialState.RETIRED
+    assert rotated.objects() == []
+
+
 def test_the_word_of_a_person_settles_an_absence_that_nobody_can_prove() -> None:
     world = Lending(account_id=None)
     world.put_secret()
@@ -149,6 +177,8 @@ def test_the_word_of_a_person_settles_an_absence_that_nobody_can_prove() -> None
     world.retire()
     assert world.row().state is CredentialState.RETIRING
     assert acknowledgeable(world.row())
+    (line,) = report_credentials(world.services(), RetirementPolicies(default=POLICY)).lines
+    assert (line.unproved, line.revoke) == (True, False)
     assert _acknowledge(world)
     row = world.row()
     assert (row.state, row.retired_at) == (CredentialState.RETIRED, world.clock.now())

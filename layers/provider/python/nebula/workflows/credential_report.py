@@ -19,7 +19,7 @@ from nebula.workflows.lend import key_account
 from nebula.workflows.retire import RetirementReport, retire_credentials
 from nebula.workflows.retire_listing import Listing
 from nebula.workflows.retire_provider import LIVE
-from nebula.workflows.revoke import acknowledgeable, newest
+from nebula.workflows.revoke import absence_unproved, acknowledgeable, awaits_revocation, newest
 from nebula.workflows.services import Services
 
 #: The state shown for objects with our name prefix that no row knows.
@@ -36,7 +36,8 @@ _NEXT = {
 class CredentialLine(Model):
     """One line of the report. ``next_at`` is None where time alone changes nothing.
 
-    ``acknowledge`` tells that a person's word is waited for, ``overdue_since`` that a retirement which was due then
+    ``acknowledge`` tells that a person's word is waited for: on its absence (``unproved``), on its password's
+    revocation (``revoke``), or on both. ``overdue_since`` tells that a retirement which was due then
     has failed since, for the last ``reason``.
     """
 
@@ -54,6 +55,8 @@ class CredentialLine(Model):
     next_at: AwareDatetime | None = None
     reason: str = ""
     acknowledge: bool = False
+    unproved: bool = False
+    revoke: bool = False
     overdue_since: AwareDatetime | None = None
 
 
@@ -130,6 +133,8 @@ def _line(services: Services, policies: RetirementPolicies, row: Credential, *, 
         next_at=due_at,
         reason=row.note if retired else verdict.reason + note,
         acknowledge=acknowledge,
+        unproved=acknowledge and absence_unproved(row),
+        revoke=acknowledge and awaits_revocation(row),
         overdue_since=due_at if failing else None,
     )
 

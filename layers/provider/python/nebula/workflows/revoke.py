@@ -58,7 +58,7 @@ def acknowledge_revocation(services: Services, credential_key: str) -> bool:
         return False
     now = services.clock.now()
     changes: dict[str, object] = {"revocation_acknowledged_at": now}
-    if row.state is CredentialState.RETIRING:
+    if absence_unproved(row):
         changes |= {"state": CredentialState.RETIRED, "retired_at": now, "note": "absence acknowledged by an operator"}
     written = services.credentials.save(row, row.model_copy(update=changes))
     services.telemetry.info("revocation acknowledged", credential_key=credential_key, state=str(written.state))
@@ -73,8 +73,12 @@ def publish_acknowledgement(services: Services, row: Credential) -> None:
 
 def acknowledgeable(row: Credential) -> bool:
     """Whether a row waits for a person's word."""
-    unproved = row.state is CredentialState.RETIRING and row.unseen_since is not None
-    return unproved or (row.superseded_at is not None and row.revocation_acknowledged_at is None)
+    return absence_unproved(row) or awaits_revocation(row)
+
+
+def absence_unproved(row: Credential) -> bool:
+    """Whether a retirement waits because nobody can tell that its object is gone."""
+    return row.state is CredentialState.RETIRING and row.unseen_since is not None
 
 
 def _reminder_due(row: Credential, now: datetime) -> bool:
