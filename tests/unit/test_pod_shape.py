@@ -74,6 +74,12 @@ def test_y1_a_count_that_nobody_can_serve_is_refused(resources: dict[str, Any], 
     assert reason(asking(**resources)) == why
 
 
+@pytest.mark.parametrize("amount", ["-1", "one"])
+def test_an_amount_that_is_none_is_named_with_its_resource(amount: str) -> None:
+    with pytest.raises(InvalidPodError, match=r"^container main: nvidia.com/gpu(:| is) "):
+        shape_of(asking(limits={GPU: amount}))
+
+
 @pytest.mark.parametrize(
     "resource", ["amd.com/gpu", "nvidia.com/mig-1g.10gb", "nvidia.com/gpu.shared", "hugepages-2Mi", "google.com/tpu"]
 )

@@ -82,7 +82,7 @@ def _container_count(container: Object) -> int | None:
     """The count from limits; None when the container names none. What an API server refuses is refused."""
     limits, requests = _section(container, "limits"), _section(container, "requests")
     held = [
-        _amount(container, section[names.RESOURCE_GPU])
+        _amount(container, names.RESOURCE_GPU, section[names.RESOURCE_GPU])
         for section in (limits, requests)
         if names.RESOURCE_GPU in section
     ]
@@ -106,17 +106,18 @@ def _total(pod: Pod, resource: str) -> Decimal:
         requests, limits = _section(container, "requests"), _section(container, "limits")
         value = requests.get(resource, limits.get(resource))
         if value is not None:
-            total += _amount(container, value)
+            total += _amount(container, resource, value)
     return total
 
 
-def _amount(container: Object, value: object) -> Decimal:
+def _amount(container: Object, resource: str, value: object) -> Decimal:
+    where = f"container {container.get('name')}: {resource}"
     try:
         amount = parse_quantity(value)
     except InvalidQuantityError as error:
-        raise InvalidPodError("InvalidQuantity", f"container {container.get('name')}: {error}") from None
+        raise InvalidPodError("InvalidQuantity", f"{where}: {error}") from None
     if amount < 0:
-        raise InvalidPodError("InvalidQuantity", f"container {container.get('name')}: a resource is negative")
+        raise InvalidPodError("InvalidQuantity", f"{where} is negative")
     return amount
 
 

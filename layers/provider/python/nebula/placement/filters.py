@@ -113,8 +113,16 @@ def refuse_price(stock: Stock, pool: NodePool, budget_left: Decimal | None) -> R
     if maximum is not None and cheapest > maximum:
         return Refusal(Reason.PRICE_ABOVE_MAXIMUM, f"{usd(cheapest)} is above maxPricePerHour {usd(maximum)}")
     if budget_left is not None and cheapest > budget_left:
-        return Refusal(Reason.BUDGET_EXHAUSTED, f"{usd(cheapest)} does not fit in what is left of budgetPerHour")
+        return Refusal(Reason.BUDGET_EXHAUSTED, f"{usd(cheapest)} {_why_over(cheapest, pool.budget_per_hour)}")
     return None
+
+
+def _why_over(cheapest: Decimal, budget: Decimal | None) -> str:
+    """Whether waiting helps. What is left is not named: it changes, and the words are shown once per change."""
+    whole = "" if budget is None else f" {usd(budget)}"
+    if budget is not None and cheapest > budget:
+        return f"is above the whole budgetPerHour{whole}"
+    return f"does not fit in what is left of budgetPerHour{whole}"
 
 
 def refuse_stock(
