@@ -59,8 +59,10 @@ def read_object(path: Path, *, wanted: str = "", avoid: str = "") -> dict[str, A
         if path.stat().st_size > MAX_FILE_BYTES:
             raise FileError(f"{path}: larger than {MAX_FILE_BYTES} bytes")
         documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path}: {error}") from None
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise FileError(f"{path}: not UTF-8 text") from None
     except yaml.YAMLError as error:
         raise FileError(f"{path}: not YAML or JSON: {getattr(error, 'problem', error)}") from None
     objects = [document for document in documents if isinstance(document, dict)]

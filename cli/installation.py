@@ -46,7 +46,8 @@ def _from_file(path: Path) -> dict[str, str]:
             raise InstallationError(f"{path}: larger than {MAX_FILE_BYTES} bytes")
         document: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InstallationError(f"{path}: {error} (make stack writes local/sam-env.json)") from None
+        why = error.strerror if isinstance(error, OSError) else f"not JSON: {error}"
+        raise InstallationError(f"{path}: {why} (make stack writes local/sam-env.json)") from None
     variables = document.get(FUNCTION) if isinstance(document, dict) else None
     if not isinstance(variables, dict):
         raise InstallationError(f"{path}: holds no settings of {FUNCTION}")

@@ -42,8 +42,11 @@ def run(function: str, event_path: Path) -> int:
     """Invoke; 0 when the handler answered, 1 when it failed, 2 when the event cannot be read."""
     try:
         event = json.loads(event_path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        print(f"invoke: {event_path}: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"invoke: {event_path}: {error.strerror}", file=sys.stderr)
+        return 2
+    except ValueError as error:
+        print(f"invoke: {event_path}: not JSON: {error}", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory(prefix="nebula-invoke-") as directory:
         stack = Stack(Path(directory), server_options=("--fixtures",))

@@ -11,6 +11,7 @@ from nebula.domain.claim import Claim, claim_id_for
 from nebula.domain.nodepool import NodePool
 from nebula.kubernetes.api import KubernetesApi
 from nebula.kubernetes.manifest import DRY_RUN_UID, pod_from_manifest
+from nebula.kubernetes.names import ENABLED, GATE, LABEL_ENABLED, LABEL_NODE_POOL
 from nebula.kubernetes.node import NodeState, node_name, node_object
 from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object
 from nebula.kubernetes.pod import MalformedPodError, Pod
@@ -142,7 +143,11 @@ def _notes(scene: Scene, pod: Pod, pool: NodePool, supplies: list[ProviderSupply
     if pod.node_pool not in (None, pool.name):
         notes.append(f"the Pod names NodePool {pod.node_pool}; this answer is for {pool.name}")
     if not pod.enabled:
-        notes.append("the Pod lacks the opt-in label; it would not be placed")
+        notes.append(f'the Pod lacks the opt-in label {LABEL_ENABLED}: "{ENABLED}"; it would not be placed')
+    if pod.node_pool is None:
+        notes.append(f"the Pod lacks the label {LABEL_NODE_POOL}; it would not be placed")
+    if not pod.gated and scene.api is None:
+        notes.append(f"the Pod lacks the gate {GATE}; it would not be placed, unless the cluster's policy adds it")
     if scene.api is None:
         notes.append("no cluster was asked: what its NodePool has committed already is not in this answer")
     return list(dict.fromkeys(notes))
