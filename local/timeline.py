@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from nebula.kubernetes import names
 
 _NAME_WIDTH = 12
 _WORD_WIDTH = 10
+_RANKED = re.compile(r": rank \d+( \[|$)")
 _COLORS = {"good": "32", "bad": "33", "plain": "0", "quiet": "2"}
 
 
@@ -67,7 +69,7 @@ class Timeline:
         if claim.candidate is not None:
             self._placed(name, claim.candidate, tried)
             for line in claim.decision:
-                self._once(name, f"{claim.candidate.key} {line}", "", f"not {line}", "quiet")
+                self._once(name, f"{claim.candidate.key} {line}", "", _not_taken(line), "quiet")
         if claim.phase is Phase.PENDING:
             self._once(name, f"deferred {claim.message}", "waits", claim.message, "bad")
         elif claim.phase is Phase.TERMINATING:
@@ -115,6 +117,11 @@ class Timeline:
             self._once(name, f"phase {status['phase']}", str(status["phase"]), _shown(status), "good")
         if metadata.get("deletionTimestamp"):
             self._once(name, "deleting", "deleting", "deletion asked for")
+
+
+def _not_taken(line: str) -> str:
+    """A line of a claim's decision: ranked candidates are the next to be tried, the others were ruled out."""
+    return f"next {line}" if _RANKED.search(line) else f"not {line}"
 
 
 def _where(candidate: Candidate) -> str:

@@ -78,11 +78,18 @@ def test_what_did_not_change_is_not_said_again() -> None:
     assert _lines(view, view, view) == _lines(view)
 
 
+DECISION = (
+    "runpod EU $3.99: rank 2",
+    "runpod AP $4.99: price_above_maximum: $4.99/h is above maxPricePerHour $4.00/h",
+)
+
+
 def test_a_placement_shows_place_price_source_and_reason_and_what_was_not_taken() -> None:
-    lines = _lines(_view(_claim(Phase.PLACED, decision=("runpod EU $3.99: rank 2",)), _pod()))
+    lines = _lines(_view(_claim(Phase.PLACED, decision=DECISION), _pod()))
     assert lines[0] == "p placed runpod US OnDemand, NVIDIA H100 NVL, $3.2900/h (live)"
-    assert lines[1] == "p not runpod EU $3.99: rank 2"
-    assert lines[2] == "p gated waits behind nebula.inftyai.com/provider-selection"
+    assert lines[1] == "p next runpod EU $3.99: rank 2"
+    assert lines[2] == "p not runpod AP $4.99: price_above_maximum: $4.99/h is above maxPricePerHour $4.00/h"
+    assert lines[3] == "p gated waits behind nebula.inftyai.com/provider-selection"
 
 
 def test_a_refusal_and_the_failover_after_it_are_shown() -> None:
