@@ -242,6 +242,8 @@ def test_y9_a_pod_edited_after_its_release_keeps_its_instance_and_is_warned_once
     assert world.billed() == bought
     (warned,) = events(world, "ChangedAfterRelease")
     assert (warned["type"], warned["count"]) == ("Warning", 1)
+    shown = (world.pod() or {})["status"]["containerStatuses"][0]["image"]
+    assert shown == "registry.example.com/train:1"
     assert bought[0] in warned["message"]
 
 

@@ -37,7 +37,7 @@ def refuse(world: World, *errors: Exception) -> list[Patch]:
         made.append(body)
         raise errors[min(len(made), len(errors)) - 1]
 
-    world.api.patch_pod = patch  # type: ignore[method-assign]
+    world.api.patch_pod = patch  # type: ignore[method-assign,assignment]
     return made
 
 
@@ -138,7 +138,7 @@ def test_a_pod_that_was_let_go_by_hand_and_runs_elsewhere_is_its_kubelets(*, del
 @pytest.mark.parametrize("again", [True, False])
 def test_a_waiting_pod_whose_gate_is_taken_off_by_hand_ends_its_claim_and_says_so(*, again: bool) -> None:
     world = World(pool=pool_object(maxPricePerHour="0.01"))
-    host = {} if again else {"hostNetwork": True}
+    host: dict[str, Any] = {} if again else {"hostNetwork": True}
     created = world.create_pod(**host)
     world.pump()
     assert world.claim().phase is Phase.PENDING

@@ -119,7 +119,8 @@ def _container(pod: Pod, desired: PodStatus) -> Object:
     running = desired.container.kind == "running"
     return {
         "name": desired.container_name,
-        "image": desired.image,
+        # Once shown it stays: an image that is edited after the release never gets to the instance.
+        "image": str(live.get("image") or desired.image),
         "imageID": str(live.get("imageID") or ""),
         "ready": running,
         "started": running,
