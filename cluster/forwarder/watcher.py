@@ -17,7 +17,7 @@ from typing import Any
 
 from nebula.events.envelope import Event
 from nebula.kubernetes.api import ClusterUnavailableError, KubernetesError
-from nebula.kubernetes.transport import ExpiredError, Transport
+from nebula.kubernetes.transport import ExpiredError, Transport, fitting_page
 
 from cluster.forwarder.books import Book
 from cluster.forwarder.meters import Meters
@@ -87,11 +87,11 @@ class Watcher:
     def list_all(self) -> str:
         """Compare a complete list with the book; the version to watch from."""
         uids: set[str] = set()
-        query = {"limit": str(PAGE), **self._selected}
-        token = ""
+        token, limit = "", PAGE
         version = ""
         while True:
-            page = self._transport.call("GET", self._path, query={**query, "continue": token} if token else query)
+            query = {**self._selected, "continue": token} if token else self._selected
+            page, limit = fitting_page(self._transport, self._path, query, limit)
             items = page.get("items") or []
             for item in items:
                 uids.add(item["metadata"]["uid"])

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from nebula.kubernetes.api import ClusterUnavailableError, ConflictError, InvalidError, NotFoundError, Object
-from nebula.kubernetes.transport import ExpiredError, Transport
+from nebula.kubernetes.transport import ExpiredError, Transport, fitting_page
 
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 MERGE: Final = "application/merge-patch+json"
@@ -152,7 +152,7 @@ class KubernetesClient:
         return True
 
     def _list(self, path: str, label_selector: str = "", field_selector: str = "") -> list[Object]:
-        query = {"limit": str(PAGE_SIZE)}
+        query: dict[str, str] = {}
         if label_selector:
             query["labelSelector"] = label_selector
         if field_selector:
@@ -166,23 +166,23 @@ class KubernetesClient:
 
     def _pages(self, path: str, query: Mapping[str, str], ends_at: float) -> list[Object]:
         items: list[Object] = []
-        token = ""
+        token, limit = "", PAGE_SIZE
         for _ in range(_MAX_PAGES):
             if self._monotonic() >= ends_at:
                 raise ClusterUnavailableError(f"GET {path}: not listed in time, {len(items)} objects so far")
-            page = self._page(path, {**query, "continue": token} if token else query)
+            page, limit = self._page(path, {**query, "continue": token} if token else query, limit)
             items.extend(page["items"])
             token = page.get("metadata", {}).get("continue") or ""
             if not token:
                 return items
         raise ClusterUnavailableError(f"GET {path}: more than {_MAX_PAGES} pages")
 
-    def _page(self, path: str, query: Mapping[str, str]) -> Object:
-        page = self._transport.call("GET", path, query=query)
+    def _page(self, path: str, query: Mapping[str, str], limit: int) -> tuple[Object, int]:
+        page, fitting = fitting_page(self._transport, path, query, limit)
         items = page.get("items") or []
         if not str(page.get("kind", "")).endswith("List") or not isinstance(items, list):
             raise ClusterUnavailableError(f"GET {path}: the answer is no list")
-        return {**page, "items": items}
+        return {**page, "items": items}, fitting
 
 
 def _segment(name: str) -> str:

@@ -18,7 +18,7 @@ import requests
 from pydantic import SecretStr
 
 from nebula import http
-from nebula.http import Answer, HttpClient, Limits, TransportError
+from nebula.http import Answer, AnswerTooLargeError, HttpClient, Limits, TransportError
 from nebula.http_adapter import DirectAdapter
 from nebula.kubernetes.api import (
     ClusterUnavailableError,
@@ -40,6 +40,10 @@ _GONE: Final = 410
 
 class ExpiredError(ClusterUnavailableError):
     """410: a continue token or a resourceVersion is older than the server's history."""
+
+
+class TooLargeError(ClusterUnavailableError):
+    """The answer is larger than ``LIMITS`` allow; fewer objects at once may fit."""
 
 
 class TokenSource(Protocol):
@@ -171,6 +175,8 @@ class Transport:
             headers["Content-Type"] = content_type
         try:
             answer = self._http.send(method, self._server + path, headers=headers, params=query, body=payload)
+        except AnswerTooLargeError as error:
+            raise TooLargeError(str(error)) from None
         except TransportError as error:
             raise ClusterUnavailableError(str(error)) from None
         return answer.status, answer.headers, answer.body
@@ -183,6 +189,28 @@ class Transport:
             return False
         self._sleep(seconds)
         return True
+
+
+class Calls(Protocol):
+    """What sends a call: a ``Transport``, or what stands before one."""
+
+    def call(self, method: str, path: str, *, query: Mapping[str, str] | None = None) -> Object:
+        """See ``Transport.call``."""
+        ...
+
+
+def fitting_page(calls: Calls, path: str, query: Mapping[str, str], limit: int) -> tuple[Object, int]:
+    """One page of a list with at most ``limit`` objects, fewer where those do not fit, and how many were asked for.
+
+    A Pod may be larger than a MiB: a few hundred of them must not make their whole cluster unreadable.
+    """
+    while True:
+        try:
+            return calls.call("GET", path, query={**query, "limit": str(limit)}), limit
+        except TooLargeError:
+            if limit == 1:
+                raise
+            limit = max(1, limit // 4)
 
 
 def _decode(what: str, status: int, raw: bytes) -> Object:
