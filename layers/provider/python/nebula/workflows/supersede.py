@@ -75,8 +75,8 @@ class _Secrets:
 def refresh_sources(services: Services, rows: Sequence[Credential], *, limit: int = 500) -> tuple[Credential, ...]:
     """Recompute ``Active`` or ``Superseded`` of every row from the Secrets that can be read.
 
-    Returns all rows, those that moved as written. At most ``limit`` Secrets are read per call; where
-    there are more, each hour's call takes the next ones. A row that somebody used meanwhile stays as
+    Returns all rows, those that moved as written. At most ``limit`` Secrets are read per call (or all of one row);
+    where there are more, each hour's call takes the next rows. A row that somebody used meanwhile stays as
     it was given: the next run looks again.
     """
     if not services.fingerprint_key.get_secret_value():
@@ -96,12 +96,15 @@ def secret_changed(services: Services, cluster: str, namespace: str, name: str) 
 
 
 def _window(services: Services, rows: Sequence[Credential], limit: int) -> frozenset[str]:
-    sources = sorted({source for row in rows if row.state in _KEPT for source in row.sources})
-    if len(sources) <= limit:
-        return frozenset(sources)
+    """The sources whose turn it is: those of whole rows, since only all sources of a row together supersede it."""
+    kept = sorted({row.sources for row in rows if row.state in _KEPT and row.sources})
+    turns: list[set[str]] = [set()]
+    for sources in kept:
+        if turns[-1] and len(turns[-1].union(sources)) > limit:
+            turns.append(set())
+        turns[-1].update(sources)
     hour = int(services.clock.now().timestamp()) // 3600
-    start = hour * limit % len(sources)
-    return frozenset((sources + sources)[start : start + limit])
+    return frozenset(turns[hour % len(turns)])
 
 
 def _refreshed(services: Services, row: Credential, secrets: _Secrets, wanted: frozenset[str]) -> Credential:
