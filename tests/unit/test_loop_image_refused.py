@@ -27,7 +27,7 @@ from local.kubernetes.resources import SECRETS
 from local.kubernetes.server import Response
 from tests.support.claims import attempt, provisioned
 from tests.support.mischief import claims
-from tests.support.world import World, running
+from tests.support.world import MINUTE, World, running
 
 REFUSED = ImagePullError("400: registry unauthorized: could not pull image")
 SECRET_PATH = "/api/v1/namespaces/default/secrets/login"
@@ -177,5 +177,5 @@ def test_one_sweep_reads_a_bounded_number_of_secrets(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(world.api, "get_secret", counted)
     pod = Pod.from_object(world.pod() or {})
     view = ClusterView(world.api, many, {pod.uid: pod})
-    assert wake_image_waiters(world.services("status_polling"), view) == 0
+    assert wake_image_waiters(world.services("status_polling"), view, until=world.clock.now() + MINUTE) == 0
     assert len(reads) == READ_PER_SWEEP

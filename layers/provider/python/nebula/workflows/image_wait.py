@@ -8,7 +8,7 @@ at once. Nothing may watch Secrets, so the sweep reads those of the few Pods tha
 from __future__ import annotations
 
 import hashlib
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import takewhile
 
 from nebula.domain.claim import Claim, Phase
@@ -57,11 +57,15 @@ def _version(api: KubernetesApi, namespace: str, name: str) -> str:
     return f"{meta.get('uid', '')} {meta.get('resourceVersion', '')}" if found is not None else "absent"
 
 
-def wake_image_waiters(services: Services, view: ClusterView) -> int:
-    """Make claims due whose pull Secrets are not those that were refused any more; returns how many."""
+def wake_image_waiters(services: Services, view: ClusterView, *, until: datetime) -> int:
+    """Make claims due whose pull Secrets are not those that were refused any more; returns how many.
+
+    Stops when it is ``until``. The longest waiting come first.
+    """
     waiting = [claim for claim in view.claims if claim.phase is Phase.PENDING and claim.reason == IMAGE_PULL]
     waiting.sort(key=lambda claim: (claim.phase_since, claim.claim_id))
-    changed = [claim for claim in waiting[:READ_PER_SWEEP] if _changed(services, view, claim)]
+    early = takewhile(lambda _: services.clock.now() < until, waiting[:READ_PER_SWEEP])
+    changed = [claim for claim in early if _changed(services, view, claim)]
     return wake(services, changed)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
-from nebula.kubernetes.api import KubernetesApi, KubernetesError
+from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi, KubernetesError
 from nebula.kubernetes.node import beat, node_name, remove_node
 from nebula.workflows.services import Services
 from nebula.workflows.views import ClusterView
@@ -69,6 +69,8 @@ def retire_nodes(services: Services, view: ClusterView) -> None:
             _retire(services, view.api, provider, in_use=node_name(provider) in bound | named)
         except KubernetesError as error:
             services.telemetry.warning("node not retired", cluster=view.api.name, provider=provider, error=str(error))
+            if isinstance(error, ClusterUnavailableError):
+                return
 
 
 def _retire(services: Services, api: KubernetesApi, provider: str, *, in_use: bool) -> None:

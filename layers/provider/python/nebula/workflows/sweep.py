@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from nebula.domain.claim import Claim, Phase, claim_id_for
 from nebula.events.details import DetailType, PodDetail
@@ -25,8 +26,12 @@ from nebula.workflows.services import Services
 from nebula.workflows.vanished import end_claims_without_pod
 from nebula.workflows.views import ClusterView
 
+_Item = TypeVar("_Item")
+
 #: A Pod this young may have its event still on the way.
 SETTLING = timedelta(seconds=20)
+#: Pods of one cluster announced again by one sweep: each costs a read, and everything after it its time.
+ANNOUNCED_PER_SWEEP = 1000
 
 
 @dataclass(frozen=True)
@@ -41,47 +46,61 @@ class SweepReport:
 def sweep(services: Services, seen: Observation, policy: OrphanPolicy, *, until: datetime) -> SweepReport:
     """Compare what a look saw; ``seen`` must list every configured provider.
 
-    Stops cleanly between two clusters when it is ``until``. Another cluster is the first each minute, so
-    that a sweep that is always cut short still reaches all.
+    Stops cleanly when it is ``until``. Another cluster is the first each minute, so that a sweep that is always
+    cut short still reaches all.
     """
     announced = ended = 0
     orphans = reap_orphans(services, seen, policy)
-    for view in _rotated(list(seen.clusters.values()), services.clock.now()):
+    for view in _rotated(list(seen.clusters.values()), _turn(services.clock.now())):
         if services.clock.now() >= until:
             services.telemetry.warning("sweep cut short", next_cluster=view.api.name)
             break
         if view.pods is None:
             continue
-        announced += _announce_pods(services, view, view.pods)
-        wake_image_waiters(services, view)
-        warn_of_edits(services, view, view.pods)
+        # What costs money first: an ending is never behind reads that a slow API server draws out.
         ended += end_claims_without_pod(services, view, view.pods, seen, until=until)
-        retire_nodes(services, view)
-        tend_pools(services, view.api, view.claims)
+        announced += _announce_pods(services, view, view.pods, until)
+        wake_image_waiters(services, view, until=until)
+        if services.clock.now() < until:
+            warn_of_edits(services, view, view.pods)
+            retire_nodes(services, view)
+            tend_pools(services, view.api, view.claims)
     return SweepReport(announced, ended, orphans)
 
 
-def _rotated(views: list[ClusterView], now: datetime) -> list[ClusterView]:
-    start = int(now.timestamp() // 60) % len(views) if views else 0
-    return views[start:] + views[:start]
+def _turn(now: datetime) -> int:
+    """A number that grows by one each minute."""
+    return int(now.timestamp() // 60)
 
 
-def _announce_pods(services: Services, view: ClusterView, pods: dict[str, Pod]) -> int:
-    """Gated Pods without a claim, and Pods that changed after they were found wanting."""
+def _rotated(items: list[_Item], turn: int) -> list[_Item]:
+    start = turn % len(items) if items else 0
+    return items[start:] + items[:start]
+
+
+def _announce_pods(services: Services, view: ClusterView, pods: dict[str, Pod], until: datetime) -> int:
+    """Gated Pods without a claim, and Pods that changed after they were found wanting; others first each minute."""
     now = services.clock.now()
-    events = []
+    events: list[Event] = []
     cluster = view.api.name
     known = {claim.pod_uid: claim for claim in view.claims}
-    for pod in pods.values():
-        settling = pod.created_at is not None and now - pod.created_at < SETTLING
-        if not pod.gated or pod.deletion_timestamp is not None or pod.foreign_gates or settling:
-            continue
+    waiting = [pod for pod in pods.values() if _waits(pod, now)]
+    for pod in _rotated(waiting, _turn(now) * ANNOUNCED_PER_SWEEP):
+        if len(events) >= ANNOUNCED_PER_SWEEP or services.clock.now() >= until:
+            services.telemetry.warning("not every Pod announced", cluster=cluster, announced=len(events))
+            break
         claim = known.get(pod.uid) or services.claims.get(claim_id_for(cluster, pod.uid))
         if claim is None or reopenable(claim):
             events.append(_pod_event(services, DetailType.POD_GATED, cluster, pod))
         elif _changed_since(claim, pod):
             events.append(_pod_event(services, DetailType.POD_CHANGED, cluster, pod))
     return len(events) if events and hint(services, events) else 0
+
+
+def _waits(pod: Pod, now: datetime) -> bool:
+    """Whether a Pod waits for us alone, and is no news any more."""
+    settling = pod.created_at is not None and now - pod.created_at < SETTLING
+    return pod.gated and pod.deletion_timestamp is None and not pod.foreign_gates and not settling
 
 
 def _changed_since(claim: Claim, pod: Pod) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from nebula.domain.claim import Claim, Phase
 from nebula.domain.nodepool import NodePool
-from nebula.kubernetes.api import KubernetesApi, KubernetesError
+from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi, KubernetesError
 from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object
 from nebula.placement.budget import that_fit
 from nebula.stores.claims import DueClaim
@@ -22,7 +22,7 @@ def wake_budget_waiters(services: Services, api: KubernetesApi, claims: Iterable
     """Make the oldest claims due that fit in what their NodePool's budget has free; returns how many.
 
     ``claims`` are the cluster's live ones. Costs nothing while nobody waits for budget; a cluster that
-    does not answer wakes nobody.
+    does not answer is asked once and wakes nobody.
     """
     waiting: dict[str, list[Claim]] = defaultdict(list)
     for claim in claims:
@@ -30,7 +30,11 @@ def wake_budget_waiters(services: Services, api: KubernetesApi, claims: Iterable
             waiting[claim.node_pool].append(claim)
     woken = 0
     for name, pool_claims in waiting.items():
-        pool = _readable(services, api, name)
+        try:
+            pool = _readable(services, api, name)
+        except ClusterUnavailableError as error:
+            services.telemetry.warning("node pools unknown", cluster=api.name, error=str(error))
+            break
         if pool is not None:
             woken += wake(services, that_fit(pool_claims, budget_left(services.claims, api.name, pool)))
     return woken
@@ -66,6 +70,8 @@ def _readable(services: Services, api: KubernetesApi, name: str) -> NodePool | N
         return None if found is None else node_pool_from_object(found)
     except InvalidNodePoolError:
         return None
+    except ClusterUnavailableError:
+        raise
     except KubernetesError as error:
         services.telemetry.warning("node pool unknown", cluster=api.name, node_pool=name, error=str(error))
         return None
