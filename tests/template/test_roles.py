@@ -81,6 +81,12 @@ def test_only_those_that_lend_or_retire_credentials_see_their_ledger(function: s
     assert set(allowed(ROLES[function], "dynamodb").get("CredentialsTable", ())) == CREDENTIALS[function]
 
 
+@pytest.mark.parametrize("function", ["provisioning", "status_polling"])
+def test_what_was_sighted_is_read_by_those_that_compare_accounts(function: str) -> None:
+    """Sightings lie in the blocks' table: a learnt account, and for the loop keys, orphans and where it stopped."""
+    assert "dynamodb:GetItem" in allowed(ROLES[function], "dynamodb")["BlocksTable"]
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_each_role_queries_indexes_of_the_claims_table_by_name(function: str) -> None:
     indexes = [key for key in allowed(ROLES[function], "dynamodb") if "index/" in key]
