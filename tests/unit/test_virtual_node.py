@@ -138,6 +138,17 @@ def test_a_lease_renewed_by_a_faster_clock_still_moves_forward(cluster: Cluster,
     assert len(text.split(".")[1]) == len("000000Z")
 
 
+def test_a_beat_from_the_future_does_not_keep_the_next_ones_away(cluster: Cluster) -> None:
+    ensure(cluster)
+    cluster.api.patch_lease(NAME, {"spec": {"renewTime": "2099-01-01T00:00:00.000000Z"}})
+    seen = [lease(cluster)["spec"]["renewTime"]]
+    for _ in range(3):
+        assert tick(cluster) is True
+        seen.append(lease(cluster)["spec"]["renewTime"])
+    assert seen == sorted(set(seen))
+    assert len(seen) == 4
+
+
 def test_a_lapsed_node_is_ready_again_after_the_next_beat_however_young_its_lease(cluster: Cluster) -> None:
     ensure(cluster)
     lapse(cluster)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 from local.kubernetes.resources import NODE_POOLS
 from tests.support.world import World, pool_object, running
@@ -18,6 +19,15 @@ def test_a_new_pod_runs_within_a_minute_and_is_ended_within_another_two() -> Non
     world.run(2)
     assert world.pod() is None
     assert world.billed() == []
+
+
+def test_a_pod_made_by_an_api_server_whose_clock_is_ahead_is_found_all_the_same() -> None:
+    world = World()
+    world.clock.advance(timedelta(hours=1))
+    world.create_pod(announce=False)
+    world.clock.advance(timedelta(hours=-1))
+    world.run(2)
+    assert running(world.pod())
 
 
 def test_a_gated_pod_that_vanished_without_a_trace_gives_its_machine_back() -> None:

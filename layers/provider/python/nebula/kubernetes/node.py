@@ -25,6 +25,8 @@ LEASE_SECONDS: Final = 40
 STATUS_REFRESH: Final = timedelta(seconds=60)
 #: ``ensure_node`` renews a Lease that is older than this: ticks come sooner while all is well.
 ENSURE_MIN_AGE: Final = timedelta(seconds=20)
+#: A beat from further ahead than this is a wrong clock's: believing it would let the Node lapse until then.
+CLOCK_SKEW: Final = timedelta(seconds=5)
 #: Never the limit: the scheduler counts every Pod of the provider on this one Node.
 CAPACITY: Final[Mapping[str, str]] = {
     "cpu": "1M",
@@ -82,9 +84,9 @@ def _upkeep(api: KubernetesApi, provider: str, now: datetime, min_age: timedelta
     lease, node = api.get_lease(name), api.get_node(name)
     if node is None:
         node = _created(api, provider, now)
-    elif _needs_repair(node) or now - _last_heartbeat(node) >= STATUS_REFRESH:
+    elif _needs_repair(node) or abs(now - _last_heartbeat(node)) >= STATUS_REFRESH:
         node = api.patch_node_status(name, {"status": _status(node, now)})
-    elif lease is not None and _owned(lease, node) and _renewed_at(lease) > now - min_age:
+    elif lease is not None and _owned(lease, node) and now - min_age < _renewed_at(lease) <= now + CLOCK_SKEW:
         return node, False
     _renew(api, name, node, lease, now)
     return node, True

@@ -99,7 +99,7 @@ def _announce_pods(services: Services, view: ClusterView, pods: dict[str, Pod], 
 
 def _waits(pod: Pod, now: datetime) -> bool:
     """Whether a Pod waits for us alone, and is no news any more."""
-    settling = pod.created_at is not None and now - pod.created_at < SETTLING
+    settling = pod.created_at is not None and abs(now - pod.created_at) < SETTLING
     return pod.gated and pod.deletion_timestamp is None and not pod.foreign_gates and not settling
 
 
