@@ -191,11 +191,15 @@ class Claim(StoredModel):
         """USD per hour held of the NodePool's budget.
 
         Every attempt not confirmed gone counts at its reserve; a placed candidate that has no
-        attempt yet counts too (design §6). A Terminated claim holds nothing.
+        attempt yet counts too (design §6). Where the provider is seen to bill more than was reserved
+        (a price list was old, a price rose), what it bills counts. A Terminated claim holds nothing.
         """
         if self.phase is Phase.TERMINATED:
             return Decimal(0)
         held = sum((a.candidate.reserve_per_hour for a in self.unconfirmed), Decimal(0))
+        if self.attempt is not None and not self.attempt.confirmed_gone:
+            billed = self.observation.cost_per_hour or Decimal(0)
+            held += max(billed - self.attempt.candidate.reserve_per_hour, Decimal(0))
         if self.phase is Phase.PLACED and self.candidate is not None:
             held += self.candidate.reserve_per_hour
         return held
