@@ -208,6 +208,13 @@ def test_an_expired_page_begins_the_list_again_once() -> None:
         server.client.list_pods()
 
 
+def test_listed_objects_come_without_the_record_of_their_writers() -> None:
+    """Thousands of Pods are held at once, and it is most of what each weighs."""
+    heavy = {**POD, "metadata": {**POD["metadata"], "managedFields": [{"manager": "kubectl"}]}}
+    server = Server(Answer(200, json.dumps({"kind": "PodList", "items": [heavy, POD]}).encode()))
+    assert server.client.list_pods() == [POD, POD]
+
+
 def test_a_list_of_slow_pages_is_given_up_in_time() -> None:
     page = Answer(200, json.dumps({"kind": "PodList", "items": [POD], "metadata": {"continue": "t"}}).encode())
     server = Server(*[page] * 9)
