@@ -210,7 +210,8 @@ def test_an_expired_page_begins_the_list_again_once() -> None:
 
 def test_listed_objects_come_without_the_record_of_their_writers() -> None:
     """Thousands of Pods are held at once, and it is most of what each weighs."""
-    heavy = {**POD, "metadata": {**POD["metadata"], "managedFields": [{"manager": "kubectl"}]}}
+    heavy = json.loads(json.dumps(POD))
+    heavy["metadata"]["managedFields"] = [{"manager": "kubectl"}]
     server = Server(Answer(200, json.dumps({"kind": "PodList", "items": [heavy, POD]}).encode()))
     assert server.client.list_pods() == [POD, POD]
 
