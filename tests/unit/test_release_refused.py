@@ -11,7 +11,7 @@ from nebula.domain.claim import Phase, claim_id_for
 from nebula.kubernetes.api import ClusterUnavailableError, ConflictError, ForbiddenError
 from nebula.providers.simulated import Behaviour
 
-from local.kubernetes.resources import PODS
+from local.kubernetes.resources import EVENTS, PODS
 from tests.support.world import CLUSTER, World, pool_object, running, until_true
 
 POD = "/api/v1/namespaces/default/pods/train"
@@ -151,3 +151,14 @@ def test_a_waiting_pod_whose_gate_is_taken_off_by_hand_ends_its_claim_and_says_s
     assert claim.phase is Phase.TERMINATED
     assert shown(world)["reason"] == "GateRemoved"
     assert world.pod() is not None
+
+
+@pytest.mark.parametrize("node", [None, "nebula-simulated", "worker-1"])
+def test_an_opted_in_pod_that_never_had_the_gate_is_told_so_once(node: str | None) -> None:
+    world = World()
+    world.create_pod(schedulingGates=[], **({"nodeName": node} if node else {}))
+    world.pump()
+    world.run(3)
+    told = [e.object for e in world.emulator.store.records(EVENTS) if e.object["reason"] == "NotGated"]
+    assert [event["count"] for event in told] == ([] if node == "worker-1" else [1])
+    assert world.billed() == []

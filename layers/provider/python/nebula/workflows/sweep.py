@@ -16,7 +16,7 @@ from nebula.events.envelope import Event
 from nebula.kubernetes.pod import Pod
 from nebula.lifecycle.transitions import reopenable
 from nebula.workflows.announce import hint
-from nebula.workflows.edits import warn_of_edits
+from nebula.workflows.edits import warn_of_edits, warn_of_ungated
 from nebula.workflows.image_wait import wake_image_waiters
 from nebula.workflows.nodes import retire_nodes
 from nebula.workflows.observe import Observation
@@ -63,6 +63,7 @@ def sweep(services: Services, seen: Observation, policy: OrphanPolicy, *, until:
         wake_image_waiters(services, view, until=until)
         if services.clock.now() < until:
             warn_of_edits(services, view, view.pods)
+            warn_of_ungated(services, view, view.pods)
             retire_nodes(services, view)
             tend_pools(services, view.api, view.claims)
     return SweepReport(announced, ended, orphans)
