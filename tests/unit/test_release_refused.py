@@ -156,7 +156,8 @@ def test_a_waiting_pod_whose_gate_is_taken_off_by_hand_ends_its_claim_and_says_s
 @pytest.mark.parametrize("node", [None, "nebula-simulated", "worker-1"])
 def test_an_opted_in_pod_that_never_had_the_gate_is_told_so_once(node: str | None) -> None:
     world = World()
-    world.create_pod(schedulingGates=[], **({"nodeName": node} if node else {}))
+    host: dict[str, Any] = {"nodeName": node} if node else {}
+    world.create_pod(schedulingGates=[], **host)
     world.pump()
     world.run(3)
     told = [e.object for e in world.emulator.store.records(EVENTS) if e.object["reason"] == "NotGated"]
