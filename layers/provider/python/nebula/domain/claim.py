@@ -15,6 +15,8 @@ from nebula.domain.nodepool import Failover
 
 #: Characters kept of a text that quotes a Pod: a Pod may be 1.5 MB, a row 400 KB.
 MAX_TEXT = 2000
+_ID_LENGTH = 32
+_HEX_DIGITS = frozenset("0123456789abcdef")
 
 
 class Phase(StrEnum):
@@ -214,7 +216,12 @@ class Claim(StoredModel):
 
 def claim_id_for(cluster: str, pod_uid: str) -> str:
     """The claim id of a Pod: 32 lower-case hex digits of cluster and Pod uid (design §7)."""
-    return hashlib.sha256(f"{cluster}/{pod_uid}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{cluster}/{pod_uid}".encode()).hexdigest()[:_ID_LENGTH]
+
+
+def is_claim_id(text: str) -> bool:
+    """Whether a text may be a claim's id: a mark is read from where others write too."""
+    return len(text) == _ID_LENGTH and all(character in _HEX_DIGITS for character in text)
 
 
 def bounded(text: str) -> str:

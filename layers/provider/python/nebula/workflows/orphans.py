@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from nebula.domain.claim import Claim, Phase
+from nebula.domain.claim import Claim, Phase, is_claim_id
 from nebula.domain.instance import Instance, InstanceState
 from nebula.providers.base import Provider
 from nebula.providers.errors import ProviderError
@@ -67,7 +67,7 @@ def _is_orphan(services: Services, instance: Instance, live: Mapping[str, Claim]
     claim_id = instance.mark.claim_id if instance.mark is not None else ""
     if claim_id in live and _wanted(live[claim_id], instance):
         return False
-    claim = services.claims.get(claim_id)
+    claim = services.claims.get(claim_id) if is_claim_id(claim_id) else None
     if claim is not None and _wanted(claim, instance):
         _miss_cluster(services, claim, seen)
         return False

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from nebula.domain.claim import Claim, Phase, claim_id_for
+from nebula.events.batch import where
 from nebula.events.details import DetailType, PodDetail
 from nebula.events.envelope import Event
 from nebula.kubernetes.pod import Pod
@@ -57,16 +60,27 @@ def sweep(services: Services, seen: Observation, policy: OrphanPolicy, *, until:
             break
         if view.pods is None:
             continue
-        # What costs money first: an ending is never behind reads that a slow API server draws out.
-        ended += end_claims_without_pod(services, view, view.pods, seen, until=until)
-        announced += _announce_pods(services, view, view.pods, until)
-        wake_image_waiters(services, view, until=until)
-        if services.clock.now() < until:
-            warn_of_edits(services, view, view.pods)
-            warn_of_ungated(services, view, view.pods)
-            retire_nodes(services, view)
-            tend_pools(services, view.api, view.claims)
+        try:
+            # What costs money first: an ending is never behind reads that a slow API server draws out.
+            ended += end_claims_without_pod(services, view, view.pods, seen, until=until)
+            announced += _announce_pods(services, view, view.pods, until)
+            _tend(services, view, view.pods, until)
+        except (ClientError, BotoCoreError):
+            raise
+        except Exception as error:  # noqa: BLE001 - an odd object of one cluster must not cost the others their sweep
+            services.telemetry.error("sweep failed", cluster=view.api.name, error=where(error))
+            services.telemetry.count("Defects")
     return SweepReport(announced, ended, orphans)
+
+
+def _tend(services: Services, view: ClusterView, pods: dict[str, Pod], until: datetime) -> None:
+    """What can wait for the next sweep when it is ``until``."""
+    wake_image_waiters(services, view, until=until)
+    if services.clock.now() < until:
+        warn_of_edits(services, view, pods)
+        warn_of_ungated(services, view, pods)
+        retire_nodes(services, view)
+        tend_pools(services, view.api, view.claims)
 
 
 def _turn(now: datetime) -> int:

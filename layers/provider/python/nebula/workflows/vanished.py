@@ -11,12 +11,15 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from nebula.domain.claim import Claim, Phase, TerminationReason
+from nebula.events.batch import where
 from nebula.kubernetes.api import KubernetesError
 from nebula.kubernetes.pod import Pod
 from nebula.lifecycle.assessment import vanished_at_once
 from nebula.lifecycle.observation import BELIEVED_AFTER
-from nebula.stores.claims import ConflictError
+from nebula.stores.claims import ConflictError, LedgerBusyError
 from nebula.workflows.edits import keep_opted_out
 from nebula.workflows.observe import Observation
 from nebula.workflows.pod_checks import PodReading, Standing, read_pod
@@ -97,6 +100,11 @@ def _end_if_gone(services: Services, view: ClusterView, claim: Claim, *, doubted
         services.telemetry.info("claim moved meanwhile", claim_id=claim.claim_id)
     except KubernetesError as error:
         services.telemetry.warning("pod unknown", claim_id=claim.claim_id, error=str(error))
+    except (LedgerBusyError, ClientError, BotoCoreError) as error:
+        services.telemetry.warning("claim not ended", claim_id=claim.claim_id, error=where(error))
+    except Exception as error:  # noqa: BLE001 - one claim that cannot be ended must not cost the others their end
+        services.telemetry.error("claim failed", claim_id=claim.claim_id, error=where(error))
+        services.telemetry.count("Defects")
     return False
 
 

@@ -15,6 +15,7 @@ from functools import cached_property
 
 from nebula.domain.claim import Claim, Phase
 from nebula.domain.instance import InstanceListing
+from nebula.events.batch import where
 from nebula.kubernetes.api import ForbiddenError, KubernetesApi, KubernetesError
 from nebula.kubernetes.names import ENABLED_SELECTOR
 from nebula.kubernetes.pod import Pod
@@ -115,6 +116,9 @@ def _view_cluster(services: Services, name: str, unknown: set[str]) -> ClusterVi
         view.pods = {pod.uid: pod for pod in map(Pod.from_object, listed)}
     except (KubernetesError, MalformedPodError) as error:
         _cluster_unknown(services, name, str(error), unknown)
+    except Exception as error:  # noqa: BLE001 - what we cannot read of one cluster must not blind us to the others
+        services.telemetry.count("Defects")
+        _cluster_unknown(services, name, where(error), unknown)
     strange = [claim.claim_id for claim in view.claims if not view.is_home_of(claim)]
     if strange:
         why = f"another cluster answers: its kube-system UID is not that of {len(strange)} claims' cluster"
@@ -160,6 +164,10 @@ def view_providers(
             listing = provider.list_instances()
         except ProviderError as error:
             _provider_unknown(services, name, str(error), unknown, by_provider[name])
+            continue
+        except Exception as error:  # noqa: BLE001 - what we cannot read of one provider must not blind us to the others
+            services.telemetry.count("Defects")
+            _provider_unknown(services, name, where(error), unknown, by_provider[name])
             continue
         for scope, reason in listing.failed_scopes.items():
             services.telemetry.warning("scope unknown", provider=name, scope=scope, error=reason)
