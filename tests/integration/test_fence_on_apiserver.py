@@ -113,6 +113,12 @@ REFUSED: dict[str, tuple[str, str, Object | None, str]] = {
     "a Node of another name": ("POST", NODES, _node("worker-9"), "called nebula-"),
     "a Node without the taint": ("POST", NODES, _node("nebula-x", spec={}), "taint"),
     "a Node with an address": ("POST", NODES, _node("nebula-x", status=ADDRESS), "address"),
+    "a Node that a cloud controller takes for a machine": (
+        "POST",
+        NODES,
+        _node("nebula-x", spec={**_node("nebula-x")["spec"], "providerID": "aws:///us-east-1a/i-0123456789abcdef0"}),
+        "providerID",
+    ),
     "delete a Node that is not ours": ("DELETE", f"{NODES}/nebula-runpod", None, "not one of"),
     "the status of a Node that is not ours": (
         "PATCH",
