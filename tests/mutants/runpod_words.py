@@ -65,7 +65,7 @@ MUTANTS: tuple[Mutant, ...] = (
     _m(
         "texts keep what was sent",
         "providers/redaction.py",
-        "text = _without_beginnings(text.replace(form, _HIDDEN), form)",
+        "text = _without_ends(text.replace(form, _HIDDEN), form)",
         "pass",
         f"{_ERRORS}::test_texts_are_cut_and_free_of_what_was_sent",
         f"{_PROVISION}::test_no_secret_of_the_pod_is_in_the_error",

@@ -54,6 +54,13 @@ def test_a_password_does_not_come_back_within_the_base64_of_a_login(user: str) -
     assert len(shown) <= len(b64encode(f"{user}:".encode())) + 4, "what is left holds three characters of it at most"
 
 
+@pytest.mark.parametrize("kept", [12, 15, 20])
+def test_the_end_of_a_secret_does_not_come_back_either(kept: int) -> None:
+    value = "CANARY-0123456789-abcdef"
+    said = redact(f"bad: …{value[-kept:]} was refused, so was …{value[-kept:]}", [SecretStr(value)])
+    assert said == "bad: …*** was refused, so was …***"
+
+
 def test_a_secret_that_is_half_a_surrogate_pair_breaks_no_report() -> None:
     assert redact("refused: CANARY", [SecretStr("\ud800CANARY"), SecretStr("CANARY")]) == "refused: ***"
 

@@ -14,6 +14,8 @@ MAX_TEXT = 512
 _SHORTEST = 4
 #: A provider may cut what it quotes: this many first characters of a secret are enough to know it by.
 _BEGINNING = 8
+#: So many last ones too; more, because the end of a value that is no password is often a plain word.
+_END = 12
 _HIDDEN = "***"
 
 
@@ -21,13 +23,13 @@ def redact(text: str, secrets: Iterable[SecretStr] = (), *, limit: int = MAX_TEX
     """The text on one line, without the secrets, cut to ``limit`` characters.
 
     A secret is known as it is, line by line, and as JSON, a Python or URL or HTML text or base64 would
-    spell it; also by its beginning, where the rest was cut off. Secrets are taken out before the cut,
+    spell it; also by its beginning or its end, where the rest was cut off. Secrets are taken out before the cut,
     longest first, so that no half of one remains. Values of fewer than four characters are left:
     taking out every ``1`` would leave no text.
     """
     forms = {form for secret in secrets for form in _spellings(secret.get_secret_value()) if len(form) >= _SHORTEST}
     for form in sorted(forms, key=len, reverse=True):
-        text = _without_beginnings(text.replace(form, _HIDDEN), form)
+        text = _without_ends(text.replace(form, _HIDDEN), form)
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
@@ -58,13 +60,18 @@ def _within_base64(raw: bytes) -> Iterator[str]:
         yield form.replace("+", "-").replace("/", "_")
 
 
-def _without_beginnings(text: str, form: str) -> str:
-    """Take out every run that begins as the secret does, as far as the two agree."""
-    if len(form) <= _BEGINNING:
+def _without_ends(text: str, form: str) -> str:
+    """Take out what begins or ends as the secret does."""
+    return _without_beginnings(_without_beginnings(text, form, _BEGINNING)[::-1], form[::-1], _END)[::-1]
+
+
+def _without_beginnings(text: str, form: str, least: int) -> str:
+    """Take out every run that begins with the secret's ``least`` first characters, as far as the two agree."""
+    if len(form) <= least:
         return text
     pieces, start = [], 0
-    while (at := text.find(form[:_BEGINNING], start)) >= 0:
-        end = at + _BEGINNING
+    while (at := text.find(form[:least], start)) >= 0:
+        end = at + least
         while end < len(text) and end - at < len(form) and text[end] == form[end - at]:
             end += 1
         pieces += [text[start:at], _HIDDEN]
