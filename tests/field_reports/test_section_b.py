@@ -86,7 +86,8 @@ def test_b2_each_kind_of_orphan_ends_and_nothing_of_the_other_servers_does(
     world.run(3)
     assert sorted(world.alive()) == sorted([ours, theirs, sibling])
     seen = look(world.services("status_polling"), until=world.clock.now() + MINUTE)
-    assert reap_orphans(world.services("status_polling"), seen, OrphanPolicy()).foreign == 2
+    until = world.clock.now() + MINUTE
+    assert reap_orphans(world.services("status_polling"), seen, OrphanPolicy(), until=until).foreign == 2
 
 
 def test_b3_a_provider_without_its_key_forgets_nothing_and_alarms() -> None:

@@ -33,7 +33,12 @@ def test_the_ledger_is_never_asked_for_a_mark_that_names_no_claim(name: str, mon
     running_pods(world, 1)
     asked: list[str] = []
     real = world.claims.get
-    monkeypatch.setattr(world.claims, "get", lambda claim_id: (asked.append(claim_id), real(claim_id))[1])
+
+    def watched(claim_id: str) -> Any:
+        asked.append(claim_id)
+        return real(claim_id)
+
+    monkeypatch.setattr(world.claims, "get", watched)
     (instance_id,) = world.billed()
     remark(world, instance_id, mark=Mark(installation=INSTALLATION, claim_id=name, attempt=1))
     world.minute()

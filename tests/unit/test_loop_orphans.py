@@ -13,7 +13,7 @@ from nebula.workflows.observe import look
 from nebula.workflows.orphans import SEEN_APART, UNCLAIMED_AGE, OrphanPolicy, OrphanReport, reap_orphans
 
 from tests.support.mischief import claims, remark, running_pods, said
-from tests.support.world import INSTALLATION, World, running
+from tests.support.world import INSTALLATION, MINUTE, World, running
 
 NOBODY = Mark(installation=INSTALLATION, claim_id="f" * 32, attempt=1)
 MINUTES = int(UNCLAIMED_AGE / timedelta(minutes=1))
@@ -30,7 +30,7 @@ def _reap(world: World, *, terminate: bool = True) -> OrphanReport:
     """One judgement of what is listed now."""
     services = world.services("status_polling")
     seen = look(services, until=world.clock.now() + timedelta(minutes=1), extra_providers=["simulated"])
-    return reap_orphans(services, seen, OrphanPolicy(terminate=terminate))
+    return reap_orphans(services, seen, OrphanPolicy(terminate=terminate), until=world.clock.now() + MINUTE)
 
 
 def test_an_unclaimed_instance_is_left_alone_while_it_is_young() -> None:
@@ -46,7 +46,7 @@ def test_an_old_unclaimed_instance_is_ended() -> None:
     orphan = _unclaimed(world)
     world.run(MINUTES + 2)
     assert world.billed() == []
-    assert said(world, "orphans")[0] == {"instances": [orphan], "terminated": [orphan]}
+    assert said(world, "orphans")[0] == {"instances": [orphan], "of": 1, "terminated": [orphan]}
 
 
 def test_one_look_is_never_enough_however_old_it_is() -> None:

@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 from nebula.domain.claim import Phase, TerminationReason
+from nebula.domain.instance import Mark
 from nebula.kubernetes.api import ClusterUnavailableError
 from nebula.kubernetes.pod import Pod
+from nebula.providers.errors import ProviderUnavailableError
 from nebula.workflows import sweep as sweep_module
 from nebula.workflows.image_wait import wake_image_waiters
 from nebula.workflows.views import ClusterView
 from nebula.workflows.wake import wake_budget_waiters
 
-from tests.support.mischief import all_ended, claims, force_delete, running_pods
-from tests.support.world import MINUTE, World
+from tests.support.mischief import all_ended, claims, force_delete, remark, running_pods
+from tests.support.world import INSTALLATION, MINUTE, World
 
 SLOW = timedelta(seconds=7)
 
@@ -107,3 +109,36 @@ def test_a_cluster_that_does_not_answer_is_asked_for_one_nodepool_only(monkeypat
     many = [claim.model_copy(update={**waiting, "node_pool": f"pool-{number}"}) for number in range(20)]
     assert wake_budget_waiters(world.services("status_polling"), world.api, many) == 0
     assert len(asked) == 1
+
+
+def test_deletes_that_hang_take_half_of_a_sweep_and_reach_every_orphan_in_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    names = running_pods(world, 2)
+    for number in range(30):
+        mark = Mark(installation=INSTALLATION, claim_id=f"{number:032x}", attempt=1)
+        remark(world, world.simulated.console.add_foreign(), mark=mark)
+    world.clock.advance(15 * MINUTE)
+    world.tick()
+    tried: set[str] = set()
+
+    def hang(instance_id: str) -> None:
+        tried.add(instance_id)
+        world.clock.advance(SLOW)
+        raise ProviderUnavailableError("DELETE: time-out")
+
+    monkeypatch.setattr(world.simulated, "terminate", hang)
+    force_delete(world, names[0])
+    gone = [claim.claim_id for claim in claims(world) if claim.pod_name == names[0]]
+    for _ in range(30):
+        before = world.clock.now()
+        world.minute()
+        assert world.clock.now() - before < 4 * MINUTE
+    assert len(tried) == 31
+    assert world.telemetry.total("OrphanInstances") > 0
+    assert len(world.billed()) == 32
+    monkeypatch.undo()
+    world.run(3)
+    assert len(world.billed()) == 1
+    assert all_ended(world, gone, TerminationReason.POD_DELETED)

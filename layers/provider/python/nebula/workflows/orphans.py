@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from nebula.domain.claim import Claim, Phase, is_claim_id
 from nebula.domain.instance import Instance, InstanceState
+from nebula.events.batch import where
 from nebula.providers.base import Provider
 from nebula.providers.errors import ProviderError
 from nebula.workflows.observe import Observation
@@ -17,6 +21,10 @@ from nebula.workflows.services import Services
 UNCLAIMED_AGE = timedelta(minutes=10)
 #: "Seen twice": the second sight this long after the first, so not by the same look.
 SEEN_APART = timedelta(seconds=10)
+#: Ends asked for at once.
+_ENDERS = 8
+#: Instances named in one log line.
+_NAMED = 50
 
 
 @dataclass(frozen=True)
@@ -35,10 +43,13 @@ class OrphanReport:
     foreign: int = 0
 
 
-def reap_orphans(services: Services, seen: Observation, policy: OrphanPolicy) -> OrphanReport:
-    """Judge every instance of every listed provider. Foreign ones are counted and never touched."""
-    orphans: list[str] = []
-    ended: list[str] = []
+def reap_orphans(services: Services, seen: Observation, policy: OrphanPolicy, *, until: datetime) -> OrphanReport:
+    """Judge every instance of every listed provider. Foreign ones are counted and never touched.
+
+    No end is asked for once it is ``until``: a provider whose deletes hang must not take the whole sweep. Others
+    are the first each minute.
+    """
+    orphans: list[tuple[Provider, Instance]] = []
     foreign = 0
     live = {claim.claim_id: claim for view in seen.clusters.values() for claim in view.claims}
     for view in seen.providers.values():
@@ -46,15 +57,39 @@ def reap_orphans(services: Services, seen: Observation, policy: OrphanPolicy) ->
             if instance.mark is None or instance.mark.installation != services.installation:
                 foreign += 1
                 continue
-            if instance.state is InstanceState.TERMINATED or not _is_orphan(services, instance, live, seen):
-                continue
-            orphans.append(instance.id)
-            if policy.terminate and _end(services, view.provider, instance):
-                ended.append(instance.id)
+            if instance.state is not InstanceState.TERMINATED and _found_orphan(services, instance, live, seen):
+                orphans.append((view.provider, instance))
+    ended = _end_all(services, orphans, until) if policy.terminate and orphans else ()
     if orphans:
-        services.telemetry.error("orphans", instances=orphans, terminated=ended)
+        named = [instance.id for _, instance in orphans[:_NAMED]]
+        services.telemetry.error("orphans", instances=named, of=len(orphans), terminated=list(ended[:_NAMED]))
         services.telemetry.count("OrphanInstances", len(orphans))
-    return OrphanReport(tuple(orphans), tuple(ended), foreign)
+    return OrphanReport(tuple(instance.id for _, instance in orphans), ended, foreign)
+
+
+def _end_all(services: Services, orphans: list[tuple[Provider, Instance]], until: datetime) -> tuple[str, ...]:
+    """Ask for the end of as many as there is time for; the ids of those whose end was accepted."""
+    start = int(services.clock.now().timestamp() // 60) % len(orphans)
+    turn = orphans[start:] + orphans[:start]
+
+    def end(one: tuple[Provider, Instance]) -> bool:
+        return services.clock.now() < until and _end(services, *one)
+
+    with ThreadPoolExecutor(max_workers=_ENDERS) as pool:
+        accepted = list(pool.map(end, turn))
+    return tuple(instance.id for (_, instance), done in zip(turn, accepted, strict=True) if done)
+
+
+def _found_orphan(services: Services, instance: Instance, live: Mapping[str, Claim], seen: Observation) -> bool:
+    """See ``_is_orphan``; an instance that cannot be judged keeps no other from it."""
+    try:
+        return _is_orphan(services, instance, live, seen)
+    except (ClientError, BotoCoreError):
+        raise
+    except Exception as error:  # noqa: BLE001 - one row that cannot be read must not hide the other orphans
+        services.telemetry.error("instance not judged", instance_id=instance.id, error=where(error))
+        services.telemetry.count("Defects")
+        return False
 
 
 def _is_orphan(services: Services, instance: Instance, live: Mapping[str, Claim], seen: Observation) -> bool:

@@ -53,7 +53,8 @@ def sweep(services: Services, seen: Observation, policy: OrphanPolicy, *, until:
     cut short still reaches all.
     """
     announced = ended = 0
-    orphans = reap_orphans(services, seen, policy)
+    now = services.clock.now()
+    orphans = reap_orphans(services, seen, policy, until=now + (until - now) / 2)
     for view in _rotated(list(seen.clusters.values()), _turn(services.clock.now())):
         if services.clock.now() >= until:
             services.telemetry.warning("sweep cut short", next_cluster=view.api.name)
