@@ -48,6 +48,7 @@ class Outbox:
         self._changed = Condition()
         self._waiting: dict[Key, _Waiting] = {}
         self._sending: Sequence[_Waiting] = ()
+        self._taken = 0
 
     def put(self, events: Sequence[Event]) -> None:
         """Take events; one that waits already for the same object and type is replaced in its place."""
@@ -72,7 +73,10 @@ class Outbox:
         return 0.0 if oldest is None else self._monotonic() - oldest
 
     def run(self, stop: Flag) -> None:
-        """Send until told to stop, then once more what is left."""
+        """Send until told to stop, then once more what is left.
+
+        Pauses grow only while the bus takes nothing: one that refuses a few entries of each call is not waited for.
+        """
         pause = _FIRST_PAUSE
         while not stop.is_set():
             with self._changed:
@@ -83,6 +87,7 @@ class Outbox:
             if self.send():
                 pause = _FIRST_PAUSE
             else:
+                pause = _FIRST_PAUSE if self._taken else pause
                 stop.wait(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
         while len(self) and self.send():
@@ -110,7 +115,7 @@ class Outbox:
             back = {_key(item.event): item for item in self._sending if _key(item.event) in kept}
             # What failed goes first again, unless a newer event of the same key came meanwhile.
             self._waiting = {key: item for key, item in back.items() if key not in self._waiting} | self._waiting
-            sent = len(self._sending) - len(back)
+            self._taken = sent = len(self._sending) - len(back)
             self._sending = ()
         self._counted("events_sent", sent)
         self._counted("events_failed", len(back))

@@ -106,6 +106,36 @@ def test_stopping_sends_what_is_left() -> None:
     assert len(bus.taken) == 25
 
 
+class _Patient(Flag):
+    """Set after some calls of the bus; notes what it is asked to wait, and waits for nothing."""
+
+    def __init__(self, bus: _Bus, calls: int) -> None:
+        super().__init__()
+        self.waits: list[float] = []
+        self._bus = bus
+        self._calls = calls
+
+    def is_set(self) -> bool:
+        return self._bus.calls >= self._calls
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits.append(timeout or 0)
+        return self.is_set()
+
+
+def test_a_bus_that_takes_some_of_each_call_is_not_waited_for_longer_each_time() -> None:
+    waits = {}
+    for name, refusal in (("some", {"p0"}), ("nothing", None)):
+        bus = _Bus(*[refusal] * 6)
+        outbox, _ = _outbox(bus)
+        outbox.put([_pod(f"p{index}") for index in range(60)])
+        patient = _Patient(bus, 6)
+        outbox.run(patient)
+        waits[name] = patient.waits
+    assert waits["some"] == [0.5] * 6
+    assert waits["nothing"] == [0.5, 1, 2, 4, 8, 16]
+
+
 def test_meters_speak_prometheus_and_notice_a_silent_watch() -> None:
     now = 0.0
     meters = Meters(lambda: now)
