@@ -143,6 +143,15 @@ def test_a_password_of_more_secrets_than_are_left_in_a_turn_is_superseded_all_th
     assert [row.superseded_at is not None for row in world.rows() if len(row.sources) == 5] == [True]
 
 
+def test_another_fingerprint_key_supersedes_nothing(world: Lending) -> None:
+    services = world.services(fingerprint_key=SecretStr("z" * 32))
+    refresh_sources(services, world.rows())
+    assert world.row().state is ACTIVE, "its password is in the Secret still, under another name"
+    world.delete_secret()
+    refresh_sources(world.services(), world.rows())
+    assert world.row().state is SUPERSEDED
+
+
 def test_a_row_that_is_used_meanwhile_stays_active(world: Lending) -> None:
     rows = world.rows()
     world.delete_secret()

@@ -33,6 +33,11 @@ def fingerprint_of(key: SecretStr, pull: PullCredential) -> str:
     return fingerprint(key, pull.registry, pull.username, pull.password)
 
 
+def key_print(key: SecretStr) -> str:
+    """Which fingerprint key it is, 12 hex digits that do not tell the key: under another one nothing compares."""
+    return hmac.new(key.get_secret_value().encode(), b"nebula fingerprint key", hashlib.sha256).hexdigest()[:12]
+
+
 def masked(username: SecretStr) -> str:
     """The user for display: the first character, then always three stars, so that no length shows."""
     text = username.get_secret_value()

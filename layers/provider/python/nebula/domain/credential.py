@@ -52,7 +52,8 @@ class Credential(StoredModel):
     in use by the provider. ``aged_out`` closes a row past its maximum age to new Pods. ``retiring_at`` is
     when a retirement took the row, ``unseen_since`` when one first missed the object without proof that
     it is gone, ``note`` why it was put off last, or at last why it went. ``lent_to`` is the account in
-    which the object was last seen (``workflows.accounts``), ``clusters`` the UIDs of the sources' clusters by name.
+    which the object was last seen (``workflows.accounts``), ``clusters`` the UIDs of the sources' clusters by name,
+    ``keyed_by`` which fingerprint key it was named with ("": by a release that did not note it).
     """
 
     key: CredentialKey
@@ -62,6 +63,7 @@ class Credential(StoredModel):
     registry: str
     username_hint: str = ""
     lent_to: str = ""
+    keyed_by: str = ""
     sources: tuple[str, ...] = ()
     clusters: Mapping[str, str] = Field(default_factory=dict)
     created_at: AwareDatetime

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TypeVar
 from urllib.parse import quote
 
-from nebula.credentials.fingerprint import fingerprint_of, masked
+from nebula.credentials.fingerprint import fingerprint_of, key_print, masked
 from nebula.domain.credential import Credential, CredentialKey, CredentialState
 from nebula.domain.workload import PullCredential
 from nebula.events.details import DetailType
@@ -120,6 +120,7 @@ def _record_once(services: Services, base: CredentialKey, pull: PullCredential, 
             registry=pull.registry,
             username_hint=masked(pull.username),
             lent_to=account,
+            keyed_by=key_print(services.fingerprint_key),
             sources=(pull.source,),
             clusters=_clusters(pull),
             created_at=now,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from nebula.credentials.fingerprint import key_print
 from nebula.credentials.sources import Yield, reconcile
 from nebula.domain.credential import Credential, CredentialState
 from nebula.events.details import DetailType
@@ -30,7 +31,12 @@ class _Secrets:
     silent: set[str] = field(default_factory=set)
 
     def answer(self, source: str, row: Credential) -> Yield:
-        """Whether a source yields a row's password now; unknown where another cluster answers under the name."""
+        """Whether a source yields a row's password now.
+
+        Unknown where another cluster answers under the name, or where the row was named under another fingerprint key.
+        """
+        if row.keyed_by not in ("", key_print(self.services.fingerprint_key)):
+            return Yield.UNKNOWN
         if source not in self.known:
             self.known[source] = self._read(source)
         found = self.known[source]
