@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -11,13 +12,15 @@ from nebula.domain.instance import Mark
 from nebula.kubernetes.api import ClusterUnavailableError
 from nebula.kubernetes.pod import Pod
 from nebula.providers.errors import ProviderUnavailableError
+from nebula.workflows import announce as announce_module
 from nebula.workflows import sweep as sweep_module
+from nebula.workflows import wake as wake_module
 from nebula.workflows.image_wait import wake_image_waiters
 from nebula.workflows.views import ClusterView
 from nebula.workflows.wake import wake_budget_waiters
 
 from tests.support.mischief import all_ended, claims, force_delete, remark, running_pods
-from tests.support.world import INSTALLATION, MINUTE, World
+from tests.support.world import INSTALLATION, MINUTE, World, pool_object
 
 SLOW = timedelta(seconds=7)
 
@@ -142,3 +145,36 @@ def test_deletes_that_hang_take_half_of_a_sweep_and_reach_every_orphan_in_turn(
     world.run(3)
     assert len(world.billed()) == 1
     assert all_ended(world, gone, TerminationReason.POD_DELETED)
+
+
+def test_freed_budget_leaves_room_for_what_else_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody serves those who wait for budget; a machine whose end was not heard of is ended all the same."""
+    monkeypatch.setattr(wake_module, "WOKEN_PER_LOOK", 5)
+    monkeypatch.setattr(announce_module, "DUE_LIMIT", 10)
+    world = World(pool=pool_object("simulated", budgetPerHour="4"))
+    (first,) = running_pods(world, 1)
+    for number in range(14):
+        world.create_pod(f"waits-{number}")
+    world.pump()
+    patch = {"spec": {"budgetPerHour": "5000"}}
+    world.emulator.handle(
+        "PATCH",
+        "/apis/nebula.inftyai.com/v1alpha1/nodepools/pool",
+        {},
+        {"Content-Type": "application/merge-patch+json"},
+        json.dumps(patch).encode(),
+    )
+    real = world.deliver
+
+    def without_placement(event: dict[str, Any]) -> None:
+        if event["detail-type"] == "Claim Due" and event["detail"]["phase"] != Phase.PENDING:
+            real(event)
+
+    monkeypatch.setattr(world, "deliver", without_placement)
+    (ending,) = [claim.claim_id for claim in claims(world) if claim.pod_name == first]
+    world.delete_pod(first, announce=False)
+    world.tick(pump=False)
+    world.publisher.take()
+    world.run(6)
+    assert all_ended(world, [ending], TerminationReason.POD_DELETED)
+    assert sum(claim.wanted_per_hour is not None for claim in claims(world)) > 10

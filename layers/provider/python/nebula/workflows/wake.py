@@ -17,6 +17,10 @@ from nebula.stores.claims import DueClaim
 from nebula.workflows.pool_ledger import budget_left
 from nebula.workflows.services import Services
 
+#: Claims of one cluster that freed budget wakes in one look. They are announced before all else, so there must be
+#: room beside them in ``announce.DUE_LIMIT``: for a machine whose end is to be asked for again, say.
+WOKEN_PER_LOOK = 100
+
 
 def wake_budget_waiters(services: Services, api: KubernetesApi, claims: Iterable[Claim]) -> int:
     """Make the oldest claims due that fit in what their NodePool's budget has free; returns how many.
@@ -36,7 +40,8 @@ def wake_budget_waiters(services: Services, api: KubernetesApi, claims: Iterable
             services.telemetry.warning("node pools unknown", cluster=api.name, error=str(error))
             break
         if pool is not None:
-            woken += wake(services, that_fit(pool_claims, budget_left(services.claims, api.name, pool)))
+            fitting = that_fit(pool_claims, budget_left(services.claims, api.name, pool))
+            woken += wake(services, fitting[: max(WOKEN_PER_LOOK - woken, 0)])
     return woken
 
 
