@@ -58,6 +58,14 @@ def test_a_later_tier_is_entered_only_when_the_earlier_has_nothing(strategy: Str
     assert choose(both, supplies, blocks=blocks).endswith("/Spot")
 
 
+@pytest.mark.parametrize("price", ["0", "-1"])
+def test_a_price_of_nothing_wins_nothing(price: str) -> None:
+    rows = [offering("one", price=price, instance_type="free"), offering("one", price="3.00", instance_type="real")]
+    decision = decide(request(), pool("one", strategy=Strategy.LOWEST_PRICE), [supply("one", rows)], [], {}, NOW)
+    assert decision.candidate is not None
+    assert decision.candidate.instance_types == ("real",)
+
+
 def test_weighted_approaches_the_weights() -> None:
     entries = [ProviderEntry(name="one", weight=3), ProviderEntry(name="two", weight=1)]
     weighted = pool(*entries, strategy=Strategy.WEIGHTED)

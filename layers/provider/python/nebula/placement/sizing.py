@@ -65,7 +65,12 @@ def counts_of(offering: Offering, shape: Shape) -> tuple[int, ...]:
 
 
 def quote(offering: Offering, shape: Shape, count: int) -> Quote | None:
-    """Price the offering for the shape with ``count`` accelerators; None when CPU or memory do not fit."""
+    """Price the offering for the shape with ``count`` accelerators; None when CPU or memory do not fit.
+
+    A price of nothing or less is a mistake of its source, and would win every ranking: None too.
+    """
+    if offering.price_per_hour <= 0:
+        return None
     cpu = gpus = ZERO
     if shape.accelerator is None and offering.per_accelerator:
         vcpus = offering.rented_vcpus(shape)
