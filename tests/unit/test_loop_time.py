@@ -44,7 +44,13 @@ def test_the_function_s_time_leaves_a_scheduled_look_and_a_tick_enough_to_work_i
     assert timeout - kept - 2 * cluster >= 20 * SECOND
 
 
-def test_only_the_loop_is_in_such_a_hurry() -> None:
+def test_a_catalog_that_hangs_leaves_placement_time_to_place_from_the_shipped_one() -> None:
+    """RunPod's catalog is three reads, each as slow as it may be; the first that fails ends them."""
+    timeout = properties("PlacementFunction")["Timeout"]
+    assert timeout - 3 * limits_of("placement")[0].total >= 10
+
+
+def test_the_others_are_in_no_such_hurry() -> None:
     assert limits_of("provisioning") == (http.Limits(), transport.LIMITS)
 
 

@@ -36,6 +36,8 @@ from nebula.workflows.services import Services
 FINGERPRINTING = frozenset({"provisioning", "credential_retirement"})
 #: In the status loop one provider or cluster that hangs must leave time for the others: it is asked again in seconds.
 POLLING_PROVIDER_LIMITS = Limits(connect=3.0, read=10.0, total=15.0)
+#: Placement has 30 s for ten Pods: three catalog reads that hang must leave time to place from the shipped catalog.
+PLACEMENT_PROVIDER_LIMITS = Limits(connect=3.0, read=5.0, total=6.0, tries=2)
 POLLING_CLUSTER_LIMITS = replace(transport.LIMITS, connect=2.0, read=6.0, total=8.0, tries=2)
 
 
@@ -76,6 +78,8 @@ def limits_of(function: str) -> tuple[Limits, Limits]:
     """Bounds of one call to a provider, and to a cluster."""
     if function == "status_polling":
         return POLLING_PROVIDER_LIMITS, POLLING_CLUSTER_LIMITS
+    if function == "placement":
+        return PLACEMENT_PROVIDER_LIMITS, transport.LIMITS
     return Limits(), transport.LIMITS
 
 
