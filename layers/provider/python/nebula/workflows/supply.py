@@ -7,6 +7,7 @@ from datetime import datetime
 from nebula.domain.candidate import Shape
 from nebula.domain.nodepool import NodePool, ProviderEntry
 from nebula.domain.offering import Offering
+from nebula.events.publisher import PublishError
 from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi, KubernetesError, Object
 from nebula.kubernetes.node import NodeState, ensure_node, node_name, node_problems
 from nebula.kubernetes.pod import Pod
@@ -100,8 +101,17 @@ def _node(services: Services, api: KubernetesApi, provider: str) -> NodeState:
         raise
     except KubernetesError as error:
         return NodeState(ready=False, problem=f"its virtual Node could not be written: {error}")
-    services.ticks.enqueue([services.tick_interval * number for number in range(1, FIRST_TICKS + 1)])
+    _first_ticks(services)
     return state
+
+
+def _first_ticks(services: Services) -> None:
+    """The first ticks; a queue that does not take them costs the beats until the schedule's next run, never the Pod."""
+    try:
+        services.ticks.enqueue([services.tick_interval * number for number in range(1, FIRST_TICKS + 1)])
+    except PublishError as error:
+        services.telemetry.error("ticks not enqueued", error=str(error))
+        services.telemetry.count("EventsUnsent", FIRST_TICKS)
 
 
 def _beaten(api: KubernetesApi, provider: str, since: datetime) -> Object | None:
