@@ -21,7 +21,7 @@ from nebula.workflows.services import Services
 UNCLAIMED_AGE = timedelta(minutes=10)
 #: "Seen twice": the second sight this long after the first, so not by the same look.
 SEEN_APART = timedelta(seconds=10)
-#: Ends asked for at once.
+#: Ends asked for at once, where there are so many.
 _ENDERS = 8
 #: Instances named in one log line.
 _NAMED = 50
@@ -75,8 +75,11 @@ def _end_all(services: Services, orphans: list[tuple[Provider, Instance]], until
     def end(one: tuple[Provider, Instance]) -> bool:
         return services.clock.now() < until and _end(services, *one)
 
-    with ThreadPoolExecutor(max_workers=_ENDERS) as pool:
-        accepted = list(pool.map(end, turn))
+    if len(turn) < _ENDERS:
+        accepted = [end(one) for one in turn]
+    else:
+        with ThreadPoolExecutor(max_workers=_ENDERS) as pool:
+            accepted = list(pool.map(end, turn))
     return tuple(instance.id for (_, instance), done in zip(turn, accepted, strict=True) if done)
 
 
