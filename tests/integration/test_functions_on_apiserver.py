@@ -92,7 +92,7 @@ def test_a_pod_of_a_deployment_lives_and_ends(world: RealWorld) -> None:
     world.pump()
     for _ in range(4):
         world.bind()
-        world.minute()
+        world.run(1)
     pod = world.pod(name)
     assert pod is not None
     assert pod["spec"]["nodeName"] == "nebula-runpod"

@@ -1,10 +1,10 @@
-"""``World`` on a real API server: its workflows and ledgers, with stand-ins for two controllers of Kubernetes."""
+"""``World`` on a real API server: the functions' own handlers, with stand-ins for two controllers of Kubernetes."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from nebula.clock import ManualClock
@@ -14,6 +14,7 @@ from nebula.kubernetes.transport import Transport
 from nebula.providers.simulated import SimulatedProvider
 
 from local.kubernetes.scheduler import unsuitable
+from tests.support.handlers import batch, failed, handler
 from tests.support.kubernetes_api import Api
 from tests.support.kubernetes_apply import STRICT
 from tests.support.world import CLUSTER, FixedClusters, World, pod_object
@@ -22,6 +23,8 @@ Object = dict[str, Any]
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
 PODS = "/api/v1/namespaces/default/pods"
+_FUNCTIONS = ("placement", "provisioning", "status_polling")
+_FOR_PLACEMENT = frozenset({"Pod Gated", "Pod Changed", "NodePool Changed", "Provision Rejected"})
 
 
 class StrictCalls:
@@ -58,6 +61,33 @@ class RealWorld(World):
         self.calls = StrictCalls(transport)
         self.api = KubernetesClient(CLUSTER, self.calls)  # type: ignore[arg-type]
         self.clusters = FixedClusters(self.api)
+        self._handlers = {name: handler(name, self) for name in _FUNCTIONS}
+
+    def deliver(self, raw: Object) -> None:
+        """Wake the handler that the template's rules name, with a batch of one."""
+        due_for_placement = raw["detail-type"] == "Claim Due" and raw["detail"]["phase"] == "Pending"
+        for_placement = due_for_placement or raw["detail-type"] in _FOR_PLACEMENT
+        answer = self._handlers["placement" if for_placement else "provisioning"](batch(copy.deepcopy(raw)))
+        assert failed(answer) == [], raw["detail-type"]
+
+    def run(self, minutes: int) -> None:
+        """Ticks from the queue and the schedule's bare event, to the handler of the status loop."""
+        for _ in range(minutes):
+            for _ in range(3):
+                self._look("Status Tick")
+            self._look("Status Poll Scheduled")
+
+    def _look(self, detail_type: str) -> None:
+        self.clock.advance(timedelta(seconds=15))
+        due_at = self.clock.now().isoformat()
+        event = {
+            "source": "nebula.schedule",
+            "detail-type": detail_type,
+            "detail": {"schema_version": 1, "due_at": due_at},
+        }
+        answer = self._handlers["status_polling"](batch(event) if detail_type == "Status Tick" else event)
+        assert not answer.get("batchItemFailures"), answer
+        self.pump()
 
     def deploy(self, name: str, **changes: Any) -> Object:
         """Apply a Deployment without the gate, and do its controllers' part: a ReplicaSet, and its one Pod."""
