@@ -48,12 +48,15 @@ def measures(options: argparse.Namespace) -> dict[str, Measure]:
     }
 
 
-def measure(wanted: Mapping[str, Measure]) -> tuple[dict[str, dict[str, Any] | None], dict[str, str]]:
-    """Each section's figures, None where it failed, and why it did."""
+def measure(
+    wanted: Mapping[str, Measure], yardsticks: dict[str, float]
+) -> tuple[dict[str, dict[str, Any] | None], dict[str, str]]:
+    """Each section's figures, None where it failed, and why it did; ``yardsticks`` takes the machine's speed before."""
     sections: dict[str, dict[str, Any] | None] = {}
     failures: dict[str, str] = {}
     for name, run in wanted.items():
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
+        yardsticks[name] = machine.yardstick()
         try:
             sections[name] = run()
         except Exception as error:  # noqa: BLE001 - one section that fails must not hide the others
@@ -91,8 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report.write_page(json.loads(options.file.read_text(encoding="utf-8")), PAGE)
         return 0
     wanted = {name: run for name, run in measures(options).items() if not options.only or name in options.only}
-    surroundings = machine.describe()
-    sections, failures = measure(wanted)
+    yardsticks: dict[str, float] = {}
+    surroundings = {**machine.describe(), "yardstick_ms": yardsticks}
+    sections, failures = measure(wanted, yardsticks)
     made = report.assemble(sections, failures, surroundings)
     report.write_json(made, options.file)
     print(json.dumps(made, indent=1) if options.output == "json" else report.table(made))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import time
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -28,6 +29,20 @@ def describe() -> dict[str, Any]:
         "versions": {"python": sys.version.split()[0], **{name: _version(name) for name in _PACKAGES}},
         "load_average": [round(load, 2) for load in os.getloadavg()],
     }
+
+
+def yardstick() -> float:
+    """Milliseconds of processor time for two million additions in a loop: how fast the machine is just now.
+
+    A virtual machine beside busy ones takes two or three times as long for the same work, and no load average shows it.
+    """
+    took = []
+    for _ in range(3):
+        began, total = time.process_time(), 0
+        for number in range(2_000_000):
+            total += number
+        took.append(time.process_time() - began)
+    return round(sorted(took)[1] * 1000, 1)
 
 
 def _cpu_model() -> str:

@@ -48,9 +48,11 @@ def surroundings(report: Mapping[str, Any]) -> str:
     """One line: when, where, with what, under which load."""
     machine, versions = report["machine"], report["versions"]
     loads = "/".join(f"{load:g}" for load in report["load_average"])
+    speeds = sorted(report["yardstick_ms"].values()) or [0.0]
     return (
         f"{report['date']}, {machine['cpu']} ({machine['architecture']}), {machine['usable_cores']} cores, "
-        f"{machine['memory_gib']:g} GiB, {machine['system']}, Python {versions['python']}, load average {loads}"
+        f"{machine['memory_gib']:g} GiB, {machine['system']}, Python {versions['python']}, load average {loads}, "
+        f"yardstick {speeds[0]:g} to {speeds[-1]:g} ms"
     )
 
 

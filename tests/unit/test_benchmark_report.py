@@ -30,6 +30,7 @@ SURROUNDINGS: dict[str, Any] = {
     "machine": {"cpu": "Some CPU", "architecture": "x86_64", "usable_cores": 2, "memory_gib": 8.0, "system": "Linux 6"},
     "versions": {"python": "3.13.0", "pydantic": "2.13.5"},
     "load_average": [0.1, 0.2, 0.3],
+    "yardstick_ms": {"engine": 91.5, "stack": 80.0},
 }
 
 
@@ -98,7 +99,8 @@ def test_the_file_holds_conditions_rows_and_all_that_was_measured(tmp_path: Path
     report.write_json(made, tmp_path / "deep" / "bench.json")
     read = json.loads((tmp_path / "deep" / "bench.json").read_text())
     assert read == json.loads(json.dumps(made))
-    assert {"schema", "date", "machine", "versions", "load_average", "rows", "failures", "sections"} == set(read)
+    assert {"schema", *SURROUNDINGS, "rows", "failures", "sections"} == set(read)
+    assert "yardstick 80 to 91.5 ms" in report.surroundings(read)
     assert {"id", "what", "figure", "unit", "limit", "verdict", "detail", "how"} == set(read["rows"][0])
 
 
@@ -129,7 +131,7 @@ def test_sections_that_fail_do_not_stop_the_others(capsys: pytest.CaptureFixture
     def fails() -> dict[str, Any]:
         raise OSError("no route")
 
-    sections, failures = command.measure({"layer": fails, "engine": lambda: ENGINE})
+    sections, failures = command.measure({"layer": fails, "engine": lambda: ENGINE}, {})
     assert sections == {"layer": None, "engine": ENGINE}
     assert failures == {"layer": "OSError: no route"}
     assert "no route" in capsys.readouterr().err
