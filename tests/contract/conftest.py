@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-import boto3
 import pytest
-from moto import mock_aws
-from nebula.aws import AwsClients
 from nebula.stores.blocks import BlockStore
 from nebula.stores.claims import ClaimStore
 from nebula.stores.credentials import CredentialStore
@@ -22,25 +16,9 @@ from nebula.stores.memory_credentials import MemoryCredentialStore
 from nebula.stores.memory_sightings import MemorySightingStore
 from nebula.stores.sightings import SightingStore
 
-from tests.support.tables import create_tables
+from tests.support.moto_ledgers import aws_session, dynamodb
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-
-@pytest.fixture(scope="session")
-def aws_session() -> boto3.session.Session:
-    """One for all tests: it keeps the service descriptions, which take longest to load."""
-    return boto3.session.Session("testing", "testing", region_name="eu-central-1")
-
-
-@pytest.fixture
-def dynamodb(aws_session: boto3.session.Session) -> Iterator[DynamoDBClient]:
-    """A client of an empty account that has the three tables."""
-    with mock_aws():
-        client = AwsClients(aws_session).dynamodb
-        create_tables(client)
-        yield client
+__all__ = ["aws_session", "dynamodb"]
 
 
 @pytest.fixture(params=["memory", "dynamo"])

@@ -216,6 +216,7 @@ def test_the_main_path_crashed_on_dynamodb_ends_the_same(name: str, monkeypatch:
         dynamodb = AwsClients(SESSION).dynamodb
         create_tables(dynamodb)
         calls = _calls(path, **dynamo_stores(dynamodb))
+    assert calls > 3
     for number in range(1, calls + 1, 1 if LONG else 4):
         with mock_aws():
             dynamodb = AwsClients(SESSION).dynamodb

@@ -61,8 +61,10 @@ class OnDynamo(Lifecycle):
     """The same on DynamoDB's stores. moto's transactions are not atomic, so one call at a time."""
 
     happened = Counter()
+    lives = 0
 
     def stores(self) -> dict[str, Any]:
+        OnDynamo.lives += 1
         self.account = mock_aws()
         self.account.start()
         dynamodb = AwsClients(SESSION).dynamodb
@@ -84,6 +86,7 @@ def test_the_same_lives_on_dynamodb(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observe, "WORKERS", 1)
     fewer = settings(SETTINGS, max_examples=2, stateful_step_count=15)
     run_state_machine_as_test(OnDynamo, settings=fewer)
+    assert OnDynamo.lives > 0
 
 
 def test_the_machine_does_what_it_is_to_test(monkeypatch: pytest.MonkeyPatch) -> None:

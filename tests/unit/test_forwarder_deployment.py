@@ -50,14 +50,16 @@ def pod_spec() -> Object:
 
 def test_every_manifest_is_accepted_by_the_api_server() -> None:
     emulator = Emulator(schedule=False)
+    accepted = []
     for document in [*manifests(ROOT / "cluster/namespace"), *documents()]:
         if document["kind"] == "Deployment":
             template = document["spec"]["template"]
             pod = {"metadata": {**template["metadata"], "name": "f"}, "spec": template["spec"]}
-            emulator.create(POD_KIND, "nebula-system", pod)
+            accepted.append(emulator.create(POD_KIND, "nebula-system", pod)["kind"])
             continue
         resource = BY_KIND[document["apiVersion"], document["kind"]]
-        emulator.create(resource, document["metadata"].get("namespace", ""), document)
+        accepted.append(emulator.create(resource, document["metadata"].get("namespace", ""), document)["kind"])
+    assert sorted(accepted) == ["ClusterRole", "ClusterRoleBinding", "Namespace", "Pod", "ServiceAccount"]
 
 
 def test_there_is_one_replica_and_never_two() -> None:
