@@ -70,7 +70,7 @@ def test_a_role_that_may_not_read_kube_system_any_more_concludes_nothing_of_a_mi
     force_delete(world, "train-0")
     world.run(3)
     assert len(world.billed()) == 1
-    assert said(world, "pod unknown")
+    assert said(world, "claim not ended")
 
 
 def test_an_account_that_cannot_be_read_is_unknown() -> None:

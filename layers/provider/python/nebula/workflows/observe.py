@@ -12,17 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from nebula.domain.claim import Claim
-from nebula.events.batch import where
-from nebula.kubernetes.api import KubernetesError
 from nebula.lifecycle.assessment import Assessment, assess
 from nebula.lifecycle.observation import sighting
 from nebula.lifecycle.transitions import with_attempt
-from nebula.providers.errors import ProviderError
-from nebula.stores.claims import ConflictError, LedgerBusyError
 from nebula.workflows.by_id import ReadsById
+from nebula.workflows.one_claim import one_claim
 from nebula.workflows.services import Services
 from nebula.workflows.settle import settle
 from nebula.workflows.views import ClusterView, ProviderView, view_clusters, view_providers
@@ -104,19 +99,10 @@ def _judge(
     """Judge one claim; what goes wrong with it must not stop the others."""
     cluster = clusters[claim.cluster]
     view = providers.get(claim.attempts[-1].candidate.provider) if claim.attempts else None
-    try:
+    with one_claim(services, claim, "claim not settled"):
         assessment = None if view is None else _assessed(services, claim, view, by_id)
         provider = None if view is None else view.provider
         settle(services, claim, assessment, provider, cluster.api, cluster.pods_for(claim))
-    except ConflictError:
-        services.telemetry.info("claim moved meanwhile", claim_id=claim.claim_id)
-    except (KubernetesError, ProviderError) as error:
-        services.telemetry.warning("claim not settled", claim_id=claim.claim_id, error=str(error))
-    except (LedgerBusyError, ClientError, BotoCoreError) as error:
-        services.telemetry.warning("claim not settled", claim_id=claim.claim_id, error=where(error))
-    except Exception as error:  # noqa: BLE001 - one claim that cannot be judged must not blind us to the others
-        services.telemetry.error("claim failed", claim_id=claim.claim_id, error=where(error))
-        services.telemetry.count("Defects")
 
 
 def _assessed(services: Services, claim: Claim, view: ProviderView, by_id: ReadsById) -> Assessment:

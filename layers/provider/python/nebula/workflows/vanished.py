@@ -11,17 +11,14 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from nebula.domain.claim import Claim, Phase, TerminationReason
-from nebula.events.batch import where
-from nebula.kubernetes.api import KubernetesError
 from nebula.kubernetes.pod import Pod
 from nebula.lifecycle.assessment import vanished_at_once
 from nebula.lifecycle.observation import BELIEVED_AFTER
-from nebula.stores.claims import ConflictError, LedgerBusyError
+from nebula.stores.claims import ConflictError
 from nebula.workflows.edits import keep_opted_out
 from nebula.workflows.observe import Observation
+from nebula.workflows.one_claim import one_claim
 from nebula.workflows.pod_checks import PodReading, Standing, read_pod
 from nebula.workflows.pod_report import show_let_go
 from nebula.workflows.services import Services
@@ -80,7 +77,7 @@ def _alarm(services: Services, view: ClusterView, missing: list[Claim], expected
 
 def _end_if_gone(services: Services, view: ClusterView, claim: Claim, *, doubted: bool) -> bool:
     """Confirm by reading the Pod itself: the list may be older than the claim."""
-    try:
+    with one_claim(services, claim, "claim not ended"):
         reading = read_pod(view.api, claim)
         if doubted and reading.pod is None:
             return _end_if_believed(services, claim, reading)
@@ -96,15 +93,6 @@ def _end_if_gone(services: Services, view: ClusterView, claim: Claim, *, doubted
             keep_opted_out(services, view.api, claim, reading.pod)
         if claim.pod_absent_since is not None:
             _note(services, claim, None)
-    except ConflictError:
-        services.telemetry.info("claim moved meanwhile", claim_id=claim.claim_id)
-    except KubernetesError as error:
-        services.telemetry.warning("pod unknown", claim_id=claim.claim_id, error=str(error))
-    except (LedgerBusyError, ClientError, BotoCoreError) as error:
-        services.telemetry.warning("claim not ended", claim_id=claim.claim_id, error=where(error))
-    except Exception as error:  # noqa: BLE001 - one claim that cannot be ended must not cost the others their end
-        services.telemetry.error("claim failed", claim_id=claim.claim_id, error=where(error))
-        services.telemetry.count("Defects")
     return False
 
 
