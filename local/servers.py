@@ -59,6 +59,8 @@ def _serve_aws(listener: socket.socket) -> None:
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
     from werkzeug.serving import make_server
 
+    from local import transactions
+
     class Handler(MotoRequestHandler):
         """Answers at once: headers and body leave in two writes, and nobody reads a line per request."""
 
@@ -69,6 +71,7 @@ def _serve_aws(listener: socket.socket) -> None:
         def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
             pass
 
+    transactions.install()
     application = one_at_a_time(DomainDispatcherApplication(create_backend_app), "DynamoDB_")
     host, port = listener.getsockname()
     make_server(host, port, application, threaded=True, request_handler=Handler, fd=listener.fileno()).serve_forever()
@@ -77,8 +80,7 @@ def _serve_aws(listener: socket.socket) -> None:
 def one_at_a_time(application: WSGIApplication, target: str) -> WSGIApplication:
     """The application with the calls to one service, by the beginning of ``X-Amz-Target``, one after the other.
 
-    moto's DynamoDB checks a transaction's conditions and writes in steps, and takes a refused transaction back by
-    putting the whole table as it was before: what others wrote meanwhile would be lost.
+    moto's DynamoDB checks conditions and writes in steps: what others wrote between them would be lost.
     """
     lock = Lock()
 
