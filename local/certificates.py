@@ -22,8 +22,11 @@ class Certificates(NamedTuple):
     key: str
 
 
-def for_loopback(now: datetime | None = None) -> Certificates:
-    """New ones for ``127.0.0.1`` and ``localhost``, valid for a week from ``now``."""
+def for_loopback(now: datetime | None = None, *, identified: bool = True) -> Certificates:
+    """New ones for ``127.0.0.1`` and ``localhost``, valid for a week from ``now``.
+
+    Without ``identified`` neither carries a key identifier, like those of older EKS clusters.
+    """
     now = now or datetime.now(UTC)
     authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     issuer, subject = _name("nebula local authority"), _name("nebula local kubernetes")
@@ -31,8 +34,6 @@ def for_loopback(now: datetime | None = None) -> Certificates:
         _builder(issuer, issuer, authority_key, now)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key()), critical=False)
-        .sign(authority_key, hashes.SHA256())
     )
     hosts = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     certificate = (
@@ -41,13 +42,18 @@ def for_loopback(now: datetime | None = None) -> Certificates:
         .add_extension(_usage(signs=False), critical=True)
         .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
         .add_extension(x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False)
-        .sign(authority_key, hashes.SHA256())
     )
+    if identified:
+        public = authority_key.public_key()
+        authority = authority.add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        certificate = certificate.add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(public), critical=False
+        )
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    return Certificates(_pem(authority), _pem(certificate), private.decode())
+    signed = [_pem(made.sign(authority_key, hashes.SHA256())) for made in (authority, certificate)]
+    return Certificates(*signed, private.decode())
 
 
 def _name(text: str) -> x509.Name:

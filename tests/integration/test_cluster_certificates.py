@@ -51,6 +51,18 @@ def test_the_given_authority_is_trusted_by_address_and_by_name(cluster: Cluster)
     assert cluster.uid(OWN.authority) == cluster.uid(OWN.authority, "localhost")
 
 
+def test_certificates_without_key_identifiers_are_trusted_as_kubectl_does() -> None:
+    """Those of older EKS clusters, which Python's strict check refuses since 3.13 (kubernetes-client/python#2394)."""
+    unnamed = for_loopback(identified=False)
+    made = Cluster(unnamed)
+    try:
+        assert made.uid(unnamed.authority)
+        with pytest.raises(ClusterUnavailableError):
+            made.uid(OWN.authority)
+    finally:
+        made.server.stop()
+
+
 def test_without_an_authority_only_the_public_ones_are(cluster: Cluster) -> None:
     with pytest.raises(ClusterUnavailableError):
         cluster.uid(None)
