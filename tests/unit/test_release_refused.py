@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -72,19 +72,6 @@ def test_a_refused_release_after_one_without_an_answer_moves_the_version_by_way_
     assert first not in world.billed()
     with pytest.raises(ConflictError):
         pass_through("default", "train", made[0])
-
-
-def test_a_cluster_that_lets_nothing_be_written_keeps_the_machine_and_alarms() -> None:
-    world = World()
-    refuse(world, ClusterUnavailableError("timeout"), ForbiddenError("PATCH pods: 403"))
-    world.create_pod()
-    refuse_status: Callable[..., Any] = world.api.patch_pod
-    world.api.patch_pod_status = refuse_status  # type: ignore[method-assign]
-    world.pump()
-    world.run(12)
-    assert world.claim().phase is Phase.RELEASING
-    assert len(world.billed()) == 1
-    assert world.telemetry.total("ClaimsOverdue") > 0
 
 
 def test_what_keeps_a_bought_instance_waiting_is_said_on_its_pod(monkeypatch: pytest.MonkeyPatch) -> None:

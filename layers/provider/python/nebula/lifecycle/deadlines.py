@@ -9,6 +9,10 @@ from nebula.domain.instance import InstanceState
 
 #: What a phase may take beyond the NodePool's own deadline before somebody should look: a lost event and a few ticks.
 SLACK = timedelta(minutes=5)
+#: For so long after it was sent a patch can still land: a call of ours at its longest, and what an API server takes for
+#: one (``--request-timeout``, a minute by default:
+#: https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/), rounded up.
+LANDS_WITHIN = timedelta(minutes=2)
 #: A buying or an ending that takes longer than this is stuck at the provider or the cluster.
 STUCK_AFTER = timedelta(minutes=15)
 #: The longest planned rest of a claim without a place is an hour (``assessment.LONGEST_PAUSE``); each return
@@ -29,6 +33,16 @@ def release_deadline_passed(claim: Claim, now: datetime, *, queues: bool) -> boo
         return False
     usable_since = claim.observation.running_since if queues else claim.attempts[-1].started_at
     return usable_since is not None and now - usable_since > claim.failover.release_deadline
+
+
+def release_given_up(claim: Claim, now: datetime) -> bool:
+    """Whether no release patch is sent any more: the claim has been Releasing for longer than ``releaseDeadline``."""
+    return claim.phase is Phase.RELEASING and now - claim.phase_since > claim.failover.release_deadline
+
+
+def release_settled(claim: Claim, now: datetime) -> bool:
+    """Whether every release patch has landed or never will, so that from ``now`` on a read tells which."""
+    return release_given_up(claim, now - LANDS_WITHIN)
 
 
 def ready_deadline_passed(claim: Claim, now: datetime) -> bool:

@@ -61,7 +61,7 @@ def _take_back(services: Services, claim: Claim) -> Claim:
     if claim.phase is Phase.RELEASED:
         ending = terminating(claim, now, why=TerminationReason.PREEMPTED, message=str(failure))
     elif claim.phase in (Phase.PROVISIONED, Phase.RELEASING):
-        defuse(services.clusters.get(claim.cluster), claim)
+        defuse(services.clusters.get(claim.cluster), claim, now)
         ending = withdrawing(claim, now, reason="Preempted", message=str(failure), exclude=False)
     else:
         return claim

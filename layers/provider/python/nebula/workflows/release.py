@@ -17,6 +17,7 @@ from nebula.kubernetes.api import (
 )
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.release import release_patch
+from nebula.lifecycle.deadlines import release_given_up
 from nebula.lifecycle.transitions import move, released, releasing, withdrawing
 from nebula.workflows.pod_checks import PodReading, Standing, node_trouble, read_pod
 from nebula.workflows.pod_report import show_condition, show_event, show_let_go, show_rejection
@@ -33,7 +34,8 @@ RETRY = timedelta(seconds=15)
 def release(services: Services, claim: Claim) -> Claim:
     """Release the Pod of a Provisioned or Releasing claim; returns the claim as written.
 
-    Everything is read again; a Pod that changed since its fields were used withdraws the instance.
+    Everything is read again; a Pod that changed since its fields were used withdraws the instance, and so does one
+    that could not be released within ``releaseDeadline``: after it no release patch is sent.
     Raises ``stores.claims.ConflictError`` when the claim moved, ``ClusterUnavailableError`` when the
     Pod cannot even be read.
     """
@@ -52,6 +54,8 @@ def release(services: Services, claim: Claim) -> Claim:
         if claim.phase is Phase.PROVISIONED:
             now = services.clock.now()
             claim = services.claims.save(claim, releasing(claim, now, again_at=now + RETRY))
+        if release_given_up(claim, services.clock.now()):
+            return _withdraw(services, api, claim, pod, "ReleaseDeadline", "the release did not get through")
         try:
             api.patch_pod(pod.namespace, pod.name, _patch(claim, pod))
         except (ConflictError, NotFoundError):
@@ -143,7 +147,7 @@ def _withdraw(
     """
     try:
         if not (refused and _alone(services, claim, services.clock.now())):
-            defuse(api, claim)
+            defuse(api, claim, services.clock.now())
     except AlreadyReleasedError:
         return _already_released(services, api, claim, pod)
     except KubernetesError as error:

@@ -134,7 +134,7 @@ def _with_pod(services: Services, assessment: Assessment, pod: Pod | None) -> As
 def _may_withdraw(services: Services, api: KubernetesApi, claim: Claim) -> bool:
     """Whether no release of ours can still get through; a Pod that is released is left to provisioning."""
     try:
-        defuse(api, claim)
+        defuse(api, claim, services.clock.now())
     except (AlreadyReleasedError, KubernetesError) as error:
         services.telemetry.info("not withdrawn yet", claim_id=claim.claim_id, why=type(error).__name__)
         return False
