@@ -1,10 +1,11 @@
-"""What every test starts from: no sockets, no real AWS, none of the caller's NEBULA_ variables."""
+"""What every test starts from: no sockets, no real AWS, none of the caller's NEBULA_ variables, choices that repeat."""
 
 from __future__ import annotations
 
 import os
 
 import pytest
+from hypothesis import settings
 from pytest_socket import disable_socket, enable_socket
 
 from tests.support.runpod_guard import runpod_guard  # noqa: F401  holds for every test
@@ -21,6 +22,12 @@ FAKE_AWS = {
     "POWERTOOLS_TRACE_DISABLED": "1",
 }
 FOREIGN_PREFIXES = ("NEBULA_", "RUNPOD_", "AWS_ENDPOINT_URL", "AWS_PROFILE")
+
+# The same examples at each run, so that a red build means a change of the code and is red again when repeated.
+# New ones: --hypothesis-profile=random. A busy machine must not fail a test, hence no deadline.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("random", deadline=None)
+settings.load_profile("repeatable")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

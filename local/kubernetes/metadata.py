@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import secrets
 import uuid
 from datetime import datetime
+from random import Random
 from typing import Any
 
 from local.kubernetes.errors import ApiError, Cause, Object, bad_request, conflict, invalid, undecodable
@@ -58,19 +58,23 @@ def require_envelope(resource: Resource, obj: Object, namespace: str) -> Object:
     return metadata
 
 
-def at_create(resource: Resource, obj: Object, namespace: str, now: datetime) -> str:
-    """Fill in what the server owns and return the name."""
+def at_create(resource: Resource, obj: Object, namespace: str, now: datetime, chance: Random) -> str:
+    """Fill in what the server owns and return the name; the UID and a generated name come from ``chance``."""
     metadata = dict(require_envelope(resource, obj, namespace))
     if metadata.get("resourceVersion"):
         raise ApiError(500, "resourceVersion should not be set on objects to be created")
-    name = metadata.get("name") or _generated(metadata)
+    name = metadata.get("name") or _generated(metadata, chance)
     cluster_role_like = resource.group == "rbac.authorization.k8s.io"
     if not is_subdomain(name) and not (cluster_role_like and isinstance(name, str) and name):
         raise invalid(resource.kind, str(name), Cause("metadata.name", "a lowercase RFC 1123 subdomain is required"))
     # A client may send managedFields of its own at a create; nobody is recorded here who sends none.
     for field in (*_KEPT, "resourceVersion"):
         metadata.pop(field, None)
-    metadata |= {"name": name, "uid": str(uuid.uuid4()), "creationTimestamp": timestamp(now)}
+    metadata |= {
+        "name": name,
+        "uid": str(uuid.UUID(int=chance.getrandbits(128), version=4)),
+        "creationTimestamp": timestamp(now),
+    }
     if resource.namespaced:
         metadata["namespace"] = namespace
     if resource in _COUNTED:
@@ -88,11 +92,11 @@ def at_create(resource: Resource, obj: Object, namespace: str, now: datetime) ->
     return str(name)
 
 
-def _generated(metadata: Object) -> str:
+def _generated(metadata: Object, chance: Random) -> str:
     prefix = metadata.get("generateName")
     if not isinstance(prefix, str) or not prefix:
         raise invalid("", "", Cause("metadata.name", "name or generateName is required", "FieldValueRequired"))
-    return prefix[:58] + "".join(secrets.choice(_SUFFIX) for _ in range(5))
+    return prefix[:58] + "".join(chance.choices(_SUFFIX, k=5))
 
 
 def at_update(resource: Resource, old: Object, new: Object, *, put: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import secrets
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -29,12 +28,12 @@ def create(
 ) -> Record:
     """Create an object; ``obj`` is not changed."""
     obj = copy.deepcopy(obj)
-    name = metadata.at_create(resource, obj, namespace, now)
+    name = metadata.at_create(resource, obj, namespace, now, store.chance)
     if resource.namespaced:
         _require_namespace(store, namespace, name, resource)
     if resource is PODS:
         pod_rules.require_shape(obj)
-        pod_defaults.fill(obj, admission, secrets.token_hex(3)[:5])
+        pod_defaults.fill(obj, admission, f"{store.chance.getrandbits(20):05x}")
         pod_rules.at_create(obj)
         metadata.drop_empty(obj["spec"])
     elif resource is NODES:

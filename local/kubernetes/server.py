@@ -6,6 +6,7 @@ import json
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from random import Random
 from typing import Any, NamedTuple
 
 from nebula.clock import Clock, SystemClock
@@ -41,7 +42,7 @@ class Emulator:
 
     ``faults`` are asked with (method, path) before each request; the first that answers is sent instead,
     and one that raises ``DroppedError`` cuts the connection. ``late_faults`` are asked after the request was
-    carried out: its effect stands, its answer is lost or replaced.
+    carried out: its effect stands, its answer is lost or replaced. ``chance`` makes UIDs and generated names.
     """
 
     def __init__(
@@ -53,9 +54,10 @@ class Emulator:
         admission: Admission | None = None,
         bookmark_interval: float = 60.0,
         schedule: bool = True,
+        chance: Random | None = None,
     ) -> None:
         self.clock = clock or SystemClock()
-        self.store = Store()
+        self.store = Store(chance)
         self.calls: Counter[tuple[str, str]] = Counter()
         self.faults: list[Fault] = []
         self.late_faults: list[Fault] = []

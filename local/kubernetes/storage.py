@@ -6,6 +6,7 @@ import json
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
+from random import Random, SystemRandom
 from threading import Condition, RLock
 from typing import NamedTuple
 
@@ -60,9 +61,13 @@ def expired(message: str) -> ApiError:
 
 
 class Store:
-    """Objects by kind and key. Every method that writes must be called with ``lock`` held."""
+    """Objects by kind and key. Every method that writes must be called with ``lock`` held.
 
-    def __init__(self) -> None:
+    ``chance`` makes the UIDs and generated names of new objects: nobody can foretell them unless a seed is given.
+    """
+
+    def __init__(self, chance: Random | None = None) -> None:
+        self.chance = chance or SystemRandom()
         self.lock = RLock()
         self._changed: dict[Resource, Condition] = {}
         self.version = 1000

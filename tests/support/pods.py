@@ -18,6 +18,7 @@ from nebula.kubernetes.pod import Pod
 from local.kubernetes.adapter import client
 from local.kubernetes.resources import NAMESPACES, PODS
 from local.kubernetes.server import Emulator
+from tests.support.chance import repeatable
 
 Object = dict[str, Any]
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -138,7 +139,7 @@ class Cluster:
 
     def __init__(self, *, schedule: bool = False) -> None:
         self.clock = ManualClock(NOW)
-        self.emulator = Emulator(clock=self.clock, schedule=schedule)
+        self.emulator = Emulator(clock=self.clock, schedule=schedule, chance=repeatable())
         self.api = client(self.emulator, "demo")
         self.emulator.create(NAMESPACES, "", {"metadata": {"name": "team"}})
 

@@ -38,6 +38,7 @@ from pydantic import SecretStr
 from local.kubernetes.adapter import client
 from local.kubernetes.resources import NODE_POOLS, PODS
 from local.kubernetes.server import Emulator
+from tests.support.chance import repeatable
 
 START = datetime(2026, 11, 1, 12, tzinfo=UTC)
 CLUSTER = "test"
@@ -128,7 +129,7 @@ class World:
         **stores: Any,
     ) -> None:
         self.clock: ManualClock = stores.get("clock") or ManualClock(START)
-        self.emulator = Emulator(clock=self.clock)
+        self.emulator = Emulator(clock=self.clock, chance=repeatable())
         self.api = client(self.emulator, CLUSTER)
         self.clusters = FixedClusters(self.api)
         capabilities = DEFAULT_CAPABILITIES.model_copy(update={"visibility_delay": visibility_delay})
