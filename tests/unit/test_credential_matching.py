@@ -88,6 +88,20 @@ def test_a_key_matches_by_port_host_globs_and_path_prefix(key: str, image: str, 
     assert key_matches(key, image) is matches
 
 
+def test_a_key_of_many_stars_is_matched_as_fast_as_any() -> None:
+    """A key is anybody's text: by trying each way to share out the stars, this one would take years."""
+    image = "a" * 200 + ".io/x"
+    assert not key_matches("*a" * 40 + "b.io", image)
+    assert key_matches("*a" * 40 + "*.io", image)
+
+
+@pytest.mark.parametrize(
+    ("glob", "matches"), [("[ab].io", False), ("[ab].i?", False), ("?b].io", False), ("a.io", True)]
+)
+def test_brackets_in_a_key_are_no_choice(glob: str, matches: bool) -> None:
+    assert key_matches(glob, "a.io/x") is matches
+
+
 def test_the_longest_path_comes_first_and_globs_come_last() -> None:
     keys = ["*.example.com", "eu.example.com", "eu.example.com/team", "eu.example.com/team/app", "us.example.com"]
     assert matching_keys(keys, "eu.example.com/team/app:1") == (
