@@ -204,6 +204,24 @@ def test_g9_command_and_args_see_the_whole_environment() -> None:
     assert workload.args == ("sh -c", "$(UNKNOWN)")
 
 
+def test_variables_that_multiply_each_other_are_refused_before_they_fill_the_memory() -> None:
+    env = [{"name": "V0", "value": "0123456789"}]
+    env += [{"name": f"V{n}", "value": f"$(V{n - 1})" * 10} for n in range(1, 30)]
+    with pytest.raises(InvalidPodError, match="no process can be given") as caught:
+        run(env=env)
+    assert caught.value.reason == "EnvironmentTooLarge"
+    with pytest.raises(InvalidPodError, match="no process can be given"):
+        run(env=env[:5], args=["$(V4)" * 10] * 3)
+    with pytest.raises(InvalidPodError, match="no process can be given"):
+        run(env=[{"name": "V", "value": "x" * 2**20}], args=["x" * 2**20, "y"])
+
+
+def test_a_large_environment_is_the_provider_s_to_judge() -> None:
+    values = run(env=[{"name": "A", "value": "x" * 2**20}, {"name": "B", "value": "x"}], args=["$(B)$$"]).workload
+    assert len(values.env["A"].get_secret_value()) == 2**20
+    assert values.args == ("x$",)
+
+
 @pytest.mark.parametrize("command", [None, ["run"]])
 @pytest.mark.parametrize("args", [None, ["--flag"]])
 def test_g8_command_and_args_stay_apart(command: list[str] | None, args: list[str] | None) -> None:

@@ -25,18 +25,33 @@ from nebula.kubernetes.workload_errors import InvalidPodError, WaitingForReferen
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
 #: Known before the Pod is bound. podIP and hostIP never are.
 _STATIC_FIELDS: Final = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.serviceAccountName")
+#: Characters of environment and arguments together: more than Linux gives to a process (execve(2), 2 MiB by default).
+MOST_TEXT: Final = 2 * 2**20
 
 
-def expand(text: str, values: Mapping[str, str]) -> str:
-    """Expand ``$(NAME)`` once. ``$$`` is ``$``; an unknown name and an unclosed ``$(`` stay as they are."""
+def expand(text: str, values: Mapping[str, str], most: int = MOST_TEXT) -> str:
+    """Expand ``$(NAME)`` once. ``$$`` is ``$``; an unknown name and an unclosed ``$(`` stay as they are.
+
+    InvalidPodError before more than ``most`` characters are put together: thirty variables that each hold the
+    one before ten times would fill any memory.
+    """
+    left = most - len(text)
 
     def replaced(match: re.Match[str]) -> str:
+        nonlocal left
         name = match[1]
-        if name is None:
-            return "$"
-        return values.get(name, match[0])
+        found = "$" if name is None else values.get(name, match[0])
+        left -= len(found) - len(match[0])
+        if left < 0:
+            raise _too_large()
+        return found
 
     return _REFERENCE.sub(replaced, text)
+
+
+def _too_large() -> InvalidPodError:
+    text = f"environment, command and args come to more than {MOST_TEXT} characters, which no process can be given"
+    return InvalidPodError("EnvironmentTooLarge", text)
 
 
 class Environment:
@@ -52,6 +67,7 @@ class Environment:
         }
         self._objects: dict[tuple[str, str], Object | None] = {}
         self._values: dict[str, str] = {}
+        self._left = MOST_TEXT
 
     def resolve(self) -> dict[str, SecretStr]:
         """``envFrom`` in order with prefixes, later ones winning; then ``env`` in order, overriding.
@@ -68,7 +84,7 @@ class Environment:
 
     def expanded(self, texts: list[str] | None) -> tuple[str, ...] | None:
         """Command or arguments with ``$(NAME)`` expanded against the resolved environment."""
-        return None if texts is None else tuple(expand(text, self._values) for text in texts)
+        return None if texts is None else tuple(self._kept(expand(text, self._values, self._left)) for text in texts)
 
     def _add_all(self, source: Mapping[str, Any]) -> None:
         prefix = str(source.get("prefix") or "")
@@ -83,7 +99,7 @@ class Environment:
     def _add(self, entry: Mapping[str, Any]) -> None:
         name, value, source = str(entry.get("name") or ""), entry.get("value"), entry.get("valueFrom")
         if value or not source:
-            self._set(name, expand(str(value or ""), self._values))
+            self._set(name, expand(str(value or ""), self._values, self._left))
             return
         if not isinstance(source, Mapping):
             raise InvalidPodError("InvalidEnvironment", f"env {name}: valueFrom is not an object")
@@ -98,7 +114,13 @@ class Environment:
             raise InvalidPodError("InvalidEnvironment", f"environment name {name!r} is not valid")
         if "\0" in value:
             raise InvalidPodError("InvalidEnvironment", f"the value of {name} holds a NUL character")
-        self._values[name] = value
+        self._values[name] = self._kept(value)
+
+    def _kept(self, text: str) -> str:
+        self._left -= len(text)
+        if self._left < 0:
+            raise _too_large()
+        return text
 
     def _from(self, name: str, source: Mapping[str, Any]) -> str | None:
         for kind, key in (("Secret", "secretKeyRef"), ("ConfigMap", "configMapKeyRef")):
