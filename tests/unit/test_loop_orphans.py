@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from nebula.domain.claim import Phase
-from nebula.domain.instance import Mark
+from nebula.domain.instance import InstanceListing, Mark
 from nebula.providers.errors import ProviderUnavailableError
 from nebula.providers.simulated import Call
 from nebula.workflows.observe import look
@@ -58,6 +58,26 @@ def test_one_look_is_never_enough_however_old_it_is() -> None:
     assert _reap(world) == OrphanReport()
     world.clock.advance(timedelta(seconds=1))
     assert len(_reap(world).terminated) == 1
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=8), timedelta(days=365_000)])
+def test_a_provider_whose_clock_is_ahead_keeps_no_orphan_young(
+    ahead: timedelta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    orphan = _unclaimed(world)
+    listed, made_at = world.simulated.list_instances, world.clock.now() + ahead
+
+    def ahead_of_us() -> InstanceListing:
+        found = listed()
+        dated = tuple(one.model_copy(update={"created_at": made_at}) for one in found.instances)
+        return InstanceListing(began_at=found.began_at, instances=dated, complete_scopes=found.complete_scopes)
+
+    monkeypatch.setattr(world.simulated, "list_instances", ahead_of_us)
+    world.run(MINUTES)
+    assert world.billed() == [orphan]
+    world.run(2)
+    assert world.billed() == []
 
 
 def test_report_names_it_each_minute_and_ends_nothing() -> None:

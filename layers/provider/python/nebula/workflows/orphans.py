@@ -133,7 +133,8 @@ def _wanted(claim: Claim, instance: Instance) -> bool:
 
 
 def _born(instance: Instance, first: datetime) -> datetime:
-    return instance.created_at if instance.created_at is not None else first
+    """When it was made; not after it was first seen, whatever the provider's clock says."""
+    return first if instance.created_at is None else min(instance.created_at, first)
 
 
 def _end(services: Services, provider: Provider, instance: Instance) -> bool:
