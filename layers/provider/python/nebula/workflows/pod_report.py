@@ -39,6 +39,19 @@ def show_rejection(services: Services, api: KubernetesApi, pod: Pod | None, clai
     show_event(services, api, pod, reason="ProvisionRejected", message=claim.message, type_="Warning")
 
 
+def show_waiting(services: Services, claim: Claim) -> None:
+    """Say on a claim's Pod, if it still waits, what the claim waits for; for who has not read the Pod."""
+    try:
+        api = services.clusters.get(claim.cluster)
+        found = api.get_pod(claim.namespace, claim.pod_name)
+    except (KubernetesError, KeyError) as error:
+        services.telemetry.warning("pod not told", claim_id=claim.claim_id, error=str(error))
+        return
+    pod = Pod.from_object(found) if found is not None else None
+    if pod is not None and pod.uid == claim.pod_uid and pod.gated:
+        show_condition(services, api, pod, reason=claim.reason, message=claim.message)
+
+
 def show_let_go(services: Services, api: KubernetesApi, pod: Pod) -> None:
     """Say on a Pod whose gate somebody else took off that it is not ours any more: a gate cannot be put back."""
     message = "the gate was removed by somebody else: nothing is rented for this Pod any more"

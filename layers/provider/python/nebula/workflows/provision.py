@@ -20,7 +20,7 @@ from nebula.workflows.accounts import account_of, is_of
 from nebula.workflows.image_wait import pull_secrets_version
 from nebula.workflows.preparation import NotReadyError, Preparation, prepare, show_provisioning
 from nebula.workflows.pull_choice import go_on_with_next
-from nebula.workflows.rejection import give_up_unknown, not_sent, paused_until, reject
+from nebula.workflows.rejection import give_up_unknown, not_sent, paused_until, reject, wait_out
 from nebula.workflows.release import release
 from nebula.workflows.services import Services
 from nebula.workflows.terminate import reclaim
@@ -75,7 +75,7 @@ def _begin(services: Services, claim: Claim) -> Claim:
     """Checks, then the lease, then the create. A throttled provider is not asked for anybody."""
     paused = paused_until(services, claim)
     if paused is not None:
-        return services.claims.save(claim, move(claim, Phase.PLACED, services.clock.now(), next_action_at=paused))
+        return wait_out(services, claim, paused)
     try:
         prepared = prepare(services, claim)
     except NotReadyError as not_ready:
@@ -98,7 +98,9 @@ def _create(services: Services, claim: Claim, prepared: Preparation) -> Claim:
     try:
         credential_id = prepared.ensure_credential(services)
     except ProviderUnavailableError as error:
-        return not_sent(services, claim, error)
+        waiting = not_sent(services, claim, error)
+        prepared.report_rejection(services, waiting)
+        return waiting
     except ProviderError as error:
         return _refused(services, claim, prepared, error)
     request = ProvisionRequest(

@@ -16,6 +16,7 @@ from nebula.lifecycle.transitions import (
     MAX_UNKNOWN_OUTCOMES,
     OUTCOME_UNKNOWN,
     back_to_pending,
+    move,
     outcome_unknown,
     throttled,
 )
@@ -32,6 +33,7 @@ from nebula.providers.errors import (
 from nebula.stores.blocks import Block
 from nebula.workflows.announce import publish_claim
 from nebula.workflows.image_wait import image_pause
+from nebula.workflows.pod_report import show_waiting
 from nebula.workflows.services import Services
 
 #: How long a claim rests when its event chain is over or its event was lost.
@@ -82,6 +84,18 @@ def paused_until(services: Services, claim: Claim) -> datetime | None:
         return None
     blocks = services.blocks.active(claim.candidate.provider, services.clock.now())
     return max((block.expires_at for block in blocks if block.kind == RATE_LIMITED), default=None)
+
+
+def wait_out(services: Services, claim: Claim, until: datetime) -> Claim:
+    """Keep a Placed claim until its provider's pause is over: nothing was asked for it, and its Pod is told why.
+
+    Raises ``ConflictError`` when somebody else moved the claim meanwhile.
+    """
+    message = f"{_provider(claim)} throttles this account: no create for any Pod before {until:%Y-%m-%dT%H:%MZ}"
+    moved = move(claim, claim.phase, services.clock.now(), next_action_at=until, reason="RateLimited", message=message)
+    written = services.claims.save(claim, moved)
+    show_waiting(services, written)
+    return written
 
 
 def give_up_unknown(services: Services, claim: Claim) -> Claim:
