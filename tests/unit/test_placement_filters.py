@@ -22,6 +22,9 @@ CPU = Shape(cpu=Decimal(2), memory_gib=Decimal(4))
 OPEN_PORT = Ingress(mode=IngressMode.FIRST_PORT)
 
 
+STOCK = [offering(price="1.99", instance_type="a", available=False), offering(price="2.99", instance_type="b")]
+
+
 def judged(the_supply: ProviderSupply, the_request: Any = None, the_pool: Any = None, blocks: Any = ()) -> Decision:
     return decide(the_request or request(), the_pool or pool(), [the_supply], blocks, {}, NOW)
 
@@ -170,3 +173,16 @@ def test_a_block_frees_at_the_last_expiry_and_an_expired_one_is_passed_over() ->
     assert refusal is not None
     assert refusal.frees_at == NOW + timedelta(seconds=50)
     assert judged(supply(), blocks=[block(seconds=0)]).candidate is not None
+
+
+def test_a_dearer_type_in_stock_that_does_not_fit_waits_for_budget_and_not_for_stock() -> None:
+    decision = judged(supply(offerings=STOCK), request(budget_left=Decimal("2.01")), pool(budget_per_hour=Decimal(5)))
+    assert decision.reason == Reason.BUDGET_EXHAUSTED
+    assert "$2.99/h does not fit in what is left of budgetPerHour $5.00/h" in decision.message
+    assert decision.wanted_per_hour() == Decimal("2.99"), "what has to be freed for the Pod to be woken"
+
+
+def test_a_dearer_type_in_stock_above_the_maximum_waits_for_stock() -> None:
+    the_pool = pool(budget_per_hour=Decimal(5), max_price_per_hour=Decimal("2.50"))
+    decision = judged(supply(offerings=STOCK), request(budget_left=Decimal("2.01")), the_pool)
+    assert (decision.reason, decision.wanted_per_hour()) == (Reason.UNAVAILABLE, None)

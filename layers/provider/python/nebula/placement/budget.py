@@ -7,15 +7,21 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from nebula.domain.claim import Claim, Phase
+from nebula.domain.unreadable import UnreadableClaim
 
 
-def committed(claims: Iterable[Claim]) -> dict[str, Decimal]:
-    """USD per hour that each NodePool's claims hold: attempts not confirmed gone, and placed candidates."""
+def committed(claims: Iterable[Claim], unreadable: Iterable[UnreadableClaim] = ()) -> dict[str, Decimal]:
+    """USD per hour that each NodePool's claims hold: attempts not confirmed gone, and placed candidates.
+
+    A claim that cannot be read holds what its writer counted, at least nothing.
+    """
     held: dict[str, Decimal] = defaultdict(Decimal)
     for claim in claims:
         amount = claim.committed_per_hour
         if amount:
             held[claim.node_pool] += amount
+    for row in unreadable:
+        held[row.node_pool] += row.committed_per_hour or Decimal(0)
     return dict(held)
 
 

@@ -113,8 +113,13 @@ def refuse_price(stock: Stock, pool: NodePool, budget_left: Decimal | None) -> R
     if maximum is not None and cheapest > maximum:
         return Refusal(Reason.PRICE_ABOVE_MAXIMUM, f"{usd(cheapest)} is above maxPricePerHour {usd(maximum)}")
     if budget_left is not None and cheapest > budget_left:
-        return Refusal(Reason.BUDGET_EXHAUSTED, f"{usd(cheapest)} {_why_over(cheapest, pool.budget_per_hour)}")
+        return refuse_budget(cheapest, pool)
     return None
+
+
+def refuse_budget(cheapest: Decimal, pool: NodePool) -> Refusal:
+    """``budget_exhausted`` by a price that is above what is left: of what is sold, or of what is in stock."""
+    return Refusal(Reason.BUDGET_EXHAUSTED, f"{usd(cheapest)} {_why_over(cheapest, pool.budget_per_hour)}")
 
 
 def _why_over(cheapest: Decimal, budget: Decimal | None) -> str:

@@ -53,8 +53,9 @@ class Refusal(NamedTuple):
 class Offer(NamedTuple):
     """One candidate as considered, before it is ranked. A tuple, because a decision makes hundreds.
 
-    ``quotes`` are the instance types to walk, cheapest first; for a refused candidate the cheapest
-    that is sold, for information, or nothing when none is. ``position`` is its place in the walk.
+    ``quotes`` are the instance types to walk, cheapest first; for a refused candidate the cheapest that is sold (in
+    stock, where only the budget refuses it), for information, or nothing when none is. ``position`` is its place in
+    the walk.
     """
 
     position: int

@@ -124,9 +124,12 @@ class _Entry:
             walked = stock.within(self.limit)
             key = f"{self.name}/{size.named[1]}/{tier}/{place}" if self.picky else ""
             blocked = size.blockade.refusal(tier, place, self.now)
-            if blocked is not None or self.picky or not walked:
+            stocked = walked or stock.within(self.pool.max_price_per_hour)[:1]
+            if stocked and not walked:
+                refusal = filters.refuse_budget(stocked[0].total, self.pool)
+            elif blocked is not None or self.picky or not walked:
                 refusal = filters.refuse_stock(walked, key, self.request, blocked)
-            quotes = walked or quotes
+            quotes = stocked or quotes
         return Offer(
             position,
             self.name,
