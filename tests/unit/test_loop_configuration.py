@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from nebula.domain.claim import Phase, TerminationReason
+from nebula.providers.errors import NoCapacityError
+from nebula.providers.simulated import Call
 from nebula.workflows.abandon import abandon
 
 from local.kubernetes.server import Response
@@ -152,3 +154,17 @@ def test_a_cluster_that_refuses_us_is_unknown_and_keeps_its_instances() -> None:
     world.run(5)
     assert len(world.billed()) == 2
     assert world.telemetry.total("SystemsUnknown") == 5
+
+
+def test_a_provider_without_a_key_that_holds_nothing_is_not_unknown() -> None:
+    world = World()
+    world.create_pod()
+    world.simulated.script.fail(Call.PROVISION, NoCapacityError("none left"), times=99)
+    world.pump()
+    assert (world.claim().phase, len(world.claim().unconfirmed)) == (Phase.PENDING, 0)
+    assert world.claim().attempts, "it was asked, and made nothing"
+    del world.providers.keys["simulated"]
+    world.telemetry.metrics.clear()
+    world.run(3)
+    assert world.telemetry.total("SystemsUnknown") == 0
+    assert world.telemetry.total("ProviderUnknown") == 0

@@ -51,7 +51,7 @@ def look(services: Services, *, until: datetime, extra_providers: Iterable[str] 
     unknown: set[str] = set()
     clusters = view_clusters(services, unknown)
     claims = sorted((claim for view in clusters.values() for claim in view.claims), key=lambda c: c.claim_id)
-    names = {c.attempts[-1].candidate.provider for c in claims if c.attempts} | set(extra_providers)
+    names = {c.attempts[-1].candidate.provider for c in claims if c.unconfirmed} | set(extra_providers)
     providers = view_providers(services, sorted(names), claims, unknown)
     resume = services.sightings.recall(_RESUME) or ""
     queue = _in_turn(claims, resume, services.clock.now())
