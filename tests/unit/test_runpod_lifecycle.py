@@ -10,6 +10,7 @@ import pytest
 from nebula.domain.instance import InstanceState
 from nebula.providers.errors import AuthenticationError, ProviderUnavailableError, RateLimitedError
 from nebula.providers.runpod.instances import to_instance
+from nebula.stores.dynamo_items import to_attributes
 
 from local.runpod.faults import Failure
 from tests.support.runpod import CPU_ONLY, RunPodWorld, mark, request
@@ -63,6 +64,21 @@ def test_cost_is_what_is_billed_now() -> None:
     assert stopped is not None
     assert stopped.state is InstanceState.EXITED
     assert stopped.cost_per_hour == 0
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("0.44" + "0" * 40 + "1", "0.4400000001"),
+        ("3.29" + "0" * 40, "3.2900000000"),
+        ("1e-200", "1e-10"),
+        ("0.44", "0.44"),
+    ],
+)
+def test_a_cost_with_more_digits_than_a_ledger_row_takes_is_rounded_up(told: str, kept: str) -> None:
+    cost = to_instance({"id": "a", "cost": Decimal(told)}).cost_per_hour
+    assert cost == Decimal(kept)
+    assert to_attributes({"cost": cost})
 
 
 @pytest.mark.parametrize("cost", [None, "0.35", -1, True, [], 10**9, {}])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from typing import Any
 
 from nebula.domain.instance import Instance, InstanceState
@@ -21,6 +21,7 @@ STATES = {
     "ERROR": InstanceState.FAILED,
     "TERMINATED": InstanceState.TERMINATED,
 }
+_COST_DECIMALS = 10
 _REACHABLE = frozenset({InstanceState.PENDING, InstanceState.RUNNING})
 
 
@@ -109,7 +110,11 @@ def _money(value: Any) -> Decimal | None:
         amount = Decimal(value)
     except InvalidOperation:
         return None
-    return amount if amount.is_finite() and 0 <= amount < 1_000_000 else None
+    if not (amount.is_finite() and 0 <= amount < 1_000_000):
+        return None
+    # A ledger row takes 38 digits and refuses to round by itself.
+    finer = int(amount.as_tuple().exponent) < -_COST_DECIMALS
+    return amount.quantize(Decimal(1).scaleb(-_COST_DECIMALS), ROUND_CEILING) if finer else amount
 
 
 def _time(value: Any) -> datetime | None:
