@@ -59,7 +59,7 @@ def _serve_aws(listener: socket.socket) -> None:
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
     from werkzeug.serving import make_server
 
-    from local import transactions
+    from local import answers, transactions
 
     class Handler(MotoRequestHandler):
         """Answers at once: headers and body leave in two writes, and nobody reads a line per request."""
@@ -72,6 +72,7 @@ def _serve_aws(listener: socket.socket) -> None:
             pass
 
     transactions.install()
+    answers.install()
     application = one_at_a_time(DomainDispatcherApplication(create_backend_app), "DynamoDB_")
     host, port = listener.getsockname()
     make_server(host, port, application, threaded=True, request_handler=Handler, fd=listener.fileno()).serve_forever()
