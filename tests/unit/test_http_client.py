@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import socket
 from collections.abc import Callable, Iterator
+from threading import Thread
+from time import sleep
 from typing import Any
 
 import pytest
@@ -55,6 +59,8 @@ class Drip(io.RawIOBase):
         if self._error is not None:
             raise self._error
         return b"x"
+
+    read1 = read
 
 
 class Time:
@@ -142,6 +148,26 @@ def test_a_body_that_drips_is_cut_off() -> None:
     with pytest.raises(TransportError, match="too long"):
         client(Scripted(Drip(time.pass_one)), time, tries=1).send("GET", URL, headers=HEADERS, seconds=30)
     assert time.now <= 32
+
+
+@pytest.mark.network
+def test_a_body_that_drips_over_a_real_connection_is_cut_off_too() -> None:
+    """Each byte comes well before the next read would be given up, and all of them would take four seconds."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+                for _ in range(400):
+                    connection.sendall(b"x")
+                    sleep(0.01)
+
+        Thread(target=answer, daemon=True).start()
+        http = HttpClient(new_session(), limits=Limits(total=1.0, tries=1))
+        with pytest.raises(TransportError, match="took too long"):
+            http.send("GET", f"http://127.0.0.1:{server.getsockname()[1]}/", headers=HEADERS)
 
 
 def test_a_body_that_breaks_is_no_answer() -> None:

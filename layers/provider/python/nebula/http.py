@@ -202,7 +202,8 @@ class HttpClient:
         parts: list[bytes] = []
         size = 0
         try:
-            for part in response.iter_content(_CHUNK_BYTES):
+            # What has come, not a full chunk: while that is waited for, a body may come byte by byte for ever.
+            while part := response.raw.read1(_CHUNK_BYTES):
                 size += len(part)
                 if size > self._limits.max_bytes:
                     raise AnswerTooLargeError(f"{method} {_place(url)}: more than {self._limits.max_bytes} bytes")

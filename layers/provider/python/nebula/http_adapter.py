@@ -54,7 +54,6 @@ class DirectAdapter(HTTPAdapter):
             assert_same_host=False,
             timeout=urllib3.Timeout(connect=connect, read=read),
             preload_content=False,
-            decode_content=False,
         )
         response = requests.Response()
         response.status_code = raw.status
