@@ -28,10 +28,13 @@ def reserve_deadline_passed(claim: Claim, now: datetime, *, queues: bool) -> boo
 
 
 def release_deadline_passed(claim: Claim, now: datetime, *, queues: bool) -> bool:
-    """An instance that could be used did not get its Pod within ``releaseDeadline``."""
+    """An instance that could be used did not get its Pod within ``releaseDeadline``.
+
+    Counted from when it was known to exist: one that is found long after a create without an answer has its time too.
+    """
     if claim.phase not in (Phase.PROVISIONED, Phase.RELEASING):
         return False
-    usable_since = claim.observation.running_since if queues else claim.attempts[-1].started_at
+    usable_since = claim.observation.running_since if queues else claim.phase_since
     return usable_since is not None and now - usable_since > claim.failover.release_deadline
 
 

@@ -1,0 +1,58 @@
+"""Creates whose answer comes late or never: what was made is used, and what makes nothing is given up."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from nebula.domain.claim import Claim, Observation, Phase
+from nebula.domain.nodepool import Failover
+from nebula.kubernetes.api import ClusterUnavailableError
+from nebula.lifecycle.deadlines import release_deadline_passed
+from nebula.providers.errors import ProviderUnavailableError
+from nebula.providers.simulated import Call
+
+from tests.support.claims import NOW, SECOND, provisioned
+from tests.support.world import World
+
+RELEASE = Failover().release_deadline
+
+
+@pytest.mark.parametrize("phase", [Phase.PROVISIONED, Phase.RELEASING])
+def test_the_release_deadline_counts_from_when_the_instance_is_known(phase: Phase) -> None:
+    claim: Claim = provisioned(phase=phase, phase_since=NOW + timedelta(minutes=30), failover=Failover())
+    assert claim.attempts[-1].started_at <= NOW
+    assert not release_deadline_passed(claim, claim.phase_since + RELEASE, queues=False)
+    assert release_deadline_passed(claim, claim.phase_since + RELEASE + SECOND, queues=False)
+
+
+def test_where_a_provider_queues_it_counts_from_when_the_instance_runs() -> None:
+    claim: Claim = provisioned(phase=Phase.PROVISIONED, phase_since=NOW, failover=Failover())
+    assert not release_deadline_passed(claim, NOW + timedelta(days=1), queues=True)
+    runs = claim.model_copy(update={"observation": Observation(running_since=NOW)})
+    assert release_deadline_passed(runs, NOW + RELEASE + SECOND, queues=True)
+
+
+def test_an_instance_that_is_found_after_a_long_silence_still_gets_its_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    script = world.simulated.script
+    script.fail(Call.PROVISION, ProviderUnavailableError("cut off"), after=True)
+    script.fail(Call.FIND, ProviderUnavailableError("silent"), times=10_000)
+    world.create_pod()
+    world.pump()
+    world.run(int(RELEASE / timedelta(minutes=1)) + 2)
+    made = world.billed()
+    assert (world.claim().phase, len(made)) == (Phase.PROVISIONING, 1)
+    script.heal()
+    patch, answers = world.api.patch_pod, [ClusterUnavailableError("no answer")]
+
+    def late(*arguments: Any) -> Any:
+        if answers:
+            raise answers.pop()
+        return patch(*arguments)
+
+    monkeypatch.setattr(world.api, "patch_pod", late)
+    world.run(3)
+    assert not answers
+    assert (world.claim().phase, world.billed()) == (Phase.RELEASED, made)
