@@ -216,6 +216,15 @@ def test_variables_that_multiply_each_other_are_refused_before_they_fill_the_mem
         run(env=[{"name": "V", "value": "x" * 2**20}], args=["x" * 2**20, "y"])
 
 
+def test_a_pod_that_refers_to_hundreds_of_objects_is_refused_before_they_are_read() -> None:
+    references = References(secrets={f"s{n}": {"k": "v"} for n in range(100)})
+    sources = [{"secretRef": {"name": f"s{n}", "optional": True}} for n in range(300)]
+    assert len(run(references, envFrom=[*sources[:100], *sources[:100]]).workload.env) == 1
+    with pytest.raises(InvalidPodError, match="more than 100 Secrets") as caught:
+        run(references, envFrom=sources)
+    assert caught.value.reason == "TooManyReferences"
+
+
 def test_a_large_environment_is_the_provider_s_to_judge() -> None:
     values = run(env=[{"name": "A", "value": "x" * 2**20}, {"name": "B", "value": "x"}], args=["$(B)$$"]).workload
     assert len(values.env["A"].get_secret_value()) == 2**20

@@ -169,6 +169,13 @@ def test_a_forbidden_secret_is_refused_unless_another_one_matches() -> None:
     assert "may not read it" in lookup.warnings[0]
 
 
+def test_a_pod_that_names_hundreds_of_secrets_is_refused_before_they_are_read() -> None:
+    many = [f"pull-{number}" for number in range(300)]
+    with pytest.raises(UnsupportedPullSecretError, match="names 300 Secrets, more than 50"):
+        _lookup({}, IMAGE, *many)
+    assert len(_lookup({}, IMAGE, *many[:50], *many[:50]).warnings) == 50
+
+
 def test_a_silent_cluster_is_unknown_and_not_an_absent_secret() -> None:
     api = SecretsApi()
     api.down = True

@@ -27,6 +27,8 @@ _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _STATIC_FIELDS: Final = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.serviceAccountName")
 #: Characters of environment and arguments together: more than Linux gives to a process (execve(2), 2 MiB by default).
 MOST_TEXT: Final = 2 * 2**20
+#: Secrets and ConfigMaps that are read for one Pod: each is a call.
+MOST_OBJECTS: Final = 100
 
 
 def expand(text: str, values: Mapping[str, str], most: int = MOST_TEXT) -> str:
@@ -148,6 +150,9 @@ class Environment:
         """The object in the Pod's own namespace; None when it is missing and optional."""
         name = str(reference.get("name") or "")
         if (kind, name) not in self._objects:
+            if len(self._objects) >= MOST_OBJECTS:
+                text = f"the environment refers to more than {MOST_OBJECTS} Secrets and ConfigMaps"
+                raise InvalidPodError("TooManyReferences", text)
             self._objects[kind, name] = self._read(kind, name)
         found = self._objects[kind, name]
         if found is None and not reference.get("optional"):

@@ -38,6 +38,8 @@ from nebula.kubernetes.api import ForbiddenError, InvalidError, KubernetesApi, O
 #: An Amazon ECR password is good for 12 hours (Amazon ECR user guide, "Private registry authentication").
 ECR_LIFETIME = timedelta(hours=12)
 _ECR_USER = "AWS"
+#: Secrets that are read for one Pod: each is a call, and a function has a minute and a half for all that it does.
+MOST_SECRETS = 50
 #: Secret type → (key of its data, whether the format is the legacy one).
 _FORMATS = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson", False),
@@ -92,7 +94,10 @@ def find_pull_credential(api: KubernetesApi, pod: PodReference, image: str) -> P
     role; ``ClusterUnavailableError`` when nobody answers.
     """
     keyring = _Keyring()
-    for name in secret_names(pod.object):
+    named = tuple(secret_names(pod.object))
+    if len(named) > MOST_SECRETS:
+        raise UnsupportedPullSecretError(f"spec.imagePullSecrets names {len(named)} Secrets, more than {MOST_SECRETS}")
+    for name in named:
         _add(keyring, api, pod.namespace, name)
     keys = matching_keys(keyring.entries, image)
     found = [item for key in keys for item in keyring.entries[key]]
