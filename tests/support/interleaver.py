@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
 from nebula.clock import Clock
 from nebula.domain.claim import Claim
+from nebula.domain.unreadable import UnreadableClaim
 from nebula.providers.simulated import SimulatedProvider
 from nebula.stores.memory_claims import MemoryClaimStore
 
@@ -43,7 +44,7 @@ class LaggingIndex(MemoryClaimStore):
         self._written: dict[tuple[str, str], datetime] = {}
         self.lags = False
 
-    def find_by_credential(self, credential_key: str) -> list[Claim]:
+    def find_by_credential(self, credential_key: str) -> Sequence[Claim | UnreadableClaim]:
         found = super().find_by_credential(credential_key)
         now = self._clock.now()
         return [one for one in found if not self.lags or self._written[one.claim_id, credential_key] < now]

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 from nebula.domain.claim import Claim
+from nebula.domain.unreadable import UnreadableClaim
 from nebula.placement.budget import committed, instances, that_fit
 from nebula.stores.claims import Budget
 from nebula.workflows.recount import recount_budgets
@@ -72,10 +73,10 @@ def test_a_counter_that_moved_while_counting_is_not_touched(monkeypatch: pytest.
     tamper(world, "0")
     live = world.claims.live
 
-    def moving(cluster: str) -> Iterator[Claim]:
+    def moving(cluster: str, unreadable: list[UnreadableClaim]) -> Iterator[Claim]:
         counter = world.claims.budget("test", "pool")
         world.claims.correct_budget(counter, counter.committed_per_hour)
-        return live(cluster)
+        return live(cluster, unreadable)
 
     monkeypatch.setattr(world.claims, "live", moving)
     assert recount(world) == 0
@@ -93,6 +94,48 @@ def test_the_sweep_recounts() -> None:
     world = placed_world()
     tamper(world, "9")
     world.run(2)
+    assert world.committed() == Decimal("2.00")
+
+
+@pytest.mark.parametrize(
+    ("row", "left"),
+    [
+        (UnreadableClaim(claim_id="a", node_pool="pool", committed_per_hour=Decimal(4)), "6.00"),
+        (UnreadableClaim(claim_id="a", node_pool="another", committed_per_hour=None), "2.00"),
+        (UnreadableClaim(claim_id="a", node_pool="pool", committed_per_hour=None), "7"),
+        (UnreadableClaim(claim_id="a", committed_per_hour=Decimal(4)), "7"),
+        (UnreadableClaim(claim_id="a"), "7"),
+    ],
+    ids=["what it holds counts", "of another pool", "unknown", "of an unknown pool", "all unknown"],
+)
+def test_what_a_claim_that_cannot_be_read_may_hold_is_not_freed(
+    row: UnreadableClaim, left: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = placed_world()
+    tamper(world, "7")
+    live = world.claims.live
+
+    def with_row(cluster: str, unreadable: list[UnreadableClaim]) -> Iterator[Claim]:
+        unreadable.append(row)
+        return live(cluster, unreadable)
+
+    monkeypatch.setattr(world.claims, "live", with_row)
+    recount(world)
+    recount(world)
+    assert world.committed() == Decimal(left)
+
+
+def test_money_that_is_spent_counts_beside_a_claim_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = placed_world()
+    tamper(world, "0")
+    live = world.claims.live
+
+    def with_row(cluster: str, unreadable: list[UnreadableClaim]) -> Iterator[Claim]:
+        unreadable.append(UnreadableClaim(claim_id="a"))
+        return live(cluster, unreadable)
+
+    monkeypatch.setattr(world.claims, "live", with_row)
+    assert recount(world) == 1
     assert world.committed() == Decimal("2.00")
 
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from nebula.domain.unreadable import UnreadableClaim, UnreadableClaimError
 from nebula.events.batch import handle
 from nebula.events.details import PodDetail
 from nebula.events.envelope import Envelope, MalformedEventError
@@ -91,3 +92,15 @@ def test_a_bare_event_is_taken_and_its_error_rises() -> None:
     assert seen == ["u"]
     with pytest.raises(MalformedEventError, match=r"detail.uid: missing"):
         handle(json.loads(_without("uid")), _seen(seen), MemoryTelemetry())
+
+
+def test_an_event_about_a_claim_of_a_newer_release_is_taken_and_told_of() -> None:
+    telemetry = MemoryTelemetry()
+
+    def act(_: Envelope) -> str:
+        raise UnreadableClaimError(UnreadableClaim(claim_id="a" * 32, problem="phase"))
+
+    assert handle(_batch(json.dumps(GOOD)), act, telemetry) == {"batchItemFailures": []}
+    assert telemetry.total("Defects") == 1
+    assert telemetry.total("EventsFailed") == 0
+    assert ("error", "event about an unreadable claim", {"claim_id": "a" * 32, "fields": "phase"}) in telemetry.lines

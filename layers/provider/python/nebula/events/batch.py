@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nebula.domain.claim import Claim
+from nebula.domain.unreadable import UnreadableClaimError
 from nebula.events.envelope import Envelope, MalformedEventError, parse_envelope
 from nebula.observability import Telemetry
 
@@ -31,7 +32,8 @@ def handle(event: object, act: Act, telemetry: Telemetry) -> dict[str, Any]:
 
     ``act`` answers with the outcome in a few words; each event leaves one line with it. A record that
     fails is named in the answer and comes again; the others are not touched by it. A malformed record is
-    refused with the fields named and no value shown. A bare event's error rises.
+    refused with the fields named and no value shown. One about a claim that only a newer release can read is taken
+    without effect: the ledger brings the claim up again, and the message would only die. A bare event's error rises.
     """
     if isinstance(event, Mapping) and "Records" in event:
         return _batch(event, act, telemetry)
@@ -68,6 +70,9 @@ def _handled(record: Mapping[str, Any], act: Act, telemetry: Telemetry) -> bool:
         telemetry.error("event refused", message_id=record["messageId"], problem=str(error))
         telemetry.count("EventsRefused")
         return False
+    except UnreadableClaimError as error:
+        telemetry.error("event about an unreadable claim", claim_id=error.row.claim_id, fields=error.row.problem)
+        telemetry.count("Defects")
     except Exception as error:  # noqa: BLE001 - whatever one record does, the others have their turn
         telemetry.error("event failed", message_id=record["messageId"], error=where(error))
         telemetry.count("EventsFailed")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field
 
 from nebula.domain.base import StoredModel
 from nebula.domain.claim import Claim, Phase
+from nebula.domain.unreadable import UnreadableClaim
 
 
 class ConflictError(Exception):
@@ -39,10 +40,13 @@ class Budget(StoredModel):
 
 
 class DueClaim(StoredModel):
-    """What the ``due`` index tells: enough to announce, never enough to act."""
+    """What the ``due`` index tells: enough to announce, never enough to act.
+
+    ``phase`` is a plain text where only a newer release knows it.
+    """
 
     claim_id: str
-    phase: Phase
+    phase: Phase | str = Field(union_mode="left_to_right")
     version: int
     next_action_at: AwareDatetime
     cluster: str
@@ -56,6 +60,9 @@ class ClaimStore(Protocol):
     ``create`` and ``save`` adjust the NodePool's counter by the change of
     ``claim.committed_per_hour`` in the same transaction; when it grows and ``budget_limit`` (USD/h) is
     given, the write succeeds only within it.
+
+    A row that a newer release wrote may be unreadable here. Whoever asks for it, or would replace it, gets
+    ``UnreadableClaimError``; lists go on without it and tell of it.
     """
 
     def get(self, claim_id: str) -> Claim | None:
@@ -80,8 +87,11 @@ class ClaimStore(Protocol):
         """
         ...
 
-    def live(self, cluster: str) -> Iterator[Claim]:
-        """Live claims of a cluster by the ``live`` index (eventually consistent)."""
+    def live(self, cluster: str, unreadable: list[UnreadableClaim] | None = None) -> Iterator[Claim]:
+        """Live claims of a cluster by the ``live`` index (eventually consistent).
+
+        Rows that cannot be read are added to ``unreadable``; without it the first raises ``UnreadableClaimError``.
+        """
         ...
 
     def any_live(self, cluster: str) -> bool:
@@ -96,8 +106,8 @@ class ClaimStore(Protocol):
         """The claim whose latest attempt holds the instance id, or None."""
         ...
 
-    def find_by_credential(self, credential_key: str) -> list[Claim]:
-        """Live claims that carry the credential key."""
+    def find_by_credential(self, credential_key: str) -> Sequence[Claim | UnreadableClaim]:
+        """Live claims that carry the credential key, whether or not they can be read."""
         ...
 
     def budget(self, cluster: str, node_pool: str) -> Budget:

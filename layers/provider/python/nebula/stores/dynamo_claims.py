@@ -20,12 +20,15 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from nebula.domain.claim import Claim
+from nebula.domain.unreadable import UnreadableClaim, UnreadableClaimError
 from nebula.stores.budgeting import CounterChange, counter_changes
 from nebula.stores.claims import Budget, BudgetExhaustedError, ConflictError, DueClaim
 from nebula.stores.dynamo_items import Item, from_item, time_text, to_attributes, to_item, to_values
@@ -82,10 +85,15 @@ class DynamoClaimStore:
             return False
         return True
 
-    def live(self, cluster: str) -> Iterator[Claim]:
+    def live(self, cluster: str, unreadable: list[UnreadableClaim] | None = None) -> Iterator[Claim]:
         """See ``ClaimStore.live``."""
-        for item in self._reader.query("live", "live_cluster", cluster):
-            yield claim_from(item)
+        for row in map(_row_from, self._reader.query("live", "live_cluster", cluster)):
+            if isinstance(row, Claim):
+                yield row
+            elif unreadable is None:
+                raise UnreadableClaimError(row)
+            else:
+                unreadable.append(row)
 
     def any_live(self, cluster: str) -> bool:
         """See ``ClaimStore.any_live``."""
@@ -104,12 +112,12 @@ class DynamoClaimStore:
                 return claim
         return None
 
-    def find_by_credential(self, credential_key: str) -> list[Claim]:
+    def find_by_credential(self, credential_key: str) -> Sequence[Claim | UnreadableClaim]:
         """See ``ClaimStore.find_by_credential``."""
         found = self._reader.query("credential", "credential_key", credential_key)
         keys = [{"claim_id": item["claim_id"]["S"]} for item in found]
-        claims = [claim_from(item) for item in self._reader.get_all(keys)]
-        return [claim for claim in claims if claim.live and claim.credential_key == credential_key]
+        carries = {"S": credential_key}
+        return [_row_from(item) for item in self._reader.get_all(keys) if item.get("credential_key") == carries]
 
     def budget(self, cluster: str, node_pool: str) -> Budget:
         """See ``ClaimStore.budget``."""
@@ -164,10 +172,21 @@ def item_of(claim: Claim) -> Item:
 
 
 def claim_from(item: Item) -> Claim:
-    """A row as the claim it holds."""
+    """A row as the claim it holds. Raises UnreadableClaimError for one that only a newer release can read."""
+    row = _row_from(item)
+    if isinstance(row, UnreadableClaim):
+        raise UnreadableClaimError(row)
+    return row
+
+
+def _row_from(item: Item) -> Claim | UnreadableClaim:
     values = to_values(item)
     values.setdefault("credential_key", values.get("former_credential_key"))
-    return Claim.model_validate(values)
+    try:
+        return Claim.model_validate(values)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)
+        return UnreadableClaim.told_by(values, (".".join(map(str, one["loc"])) for one in wrong))
 
 
 def _counter_update(change: CounterChange) -> dict[str, Any]:

@@ -7,12 +7,13 @@ not what the ledger holds (``due`` alone looks at every claim that owes an actio
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from threading import RLock
 
 from nebula.domain.claim import Claim
+from nebula.domain.unreadable import UnreadableClaim, UnreadableClaimError
 from nebula.stores.budgeting import CounterChange, counter_changes
 from nebula.stores.claims import Budget, BudgetExhaustedError, ConflictError, DueClaim
 
@@ -31,17 +32,18 @@ class MemoryClaimStore:
         self._live: dict[str, dict[str, None]] = {}
         self._instances: dict[str, str] = {}
         self._credentials: dict[str, dict[str, None]] = {}
+        self._newer: dict[str, str] = {}
         self.writes = 0
 
     def get(self, claim_id: str) -> Claim | None:
         """See ``ClaimStore.get``."""
         with self._lock:
-            return self._claims.get(claim_id)
+            return self._read(claim_id)
 
     def create(self, claim: Claim, *, budget_limit: Decimal | None = None) -> Claim:
         """See ``ClaimStore.create``."""
         with self._lock:
-            current = self._claims.get(claim.claim_id)
+            current = self._read(claim.claim_id)
             if current is not None:
                 raise ConflictError(f"claim {claim.claim_id} exists", current)
             self._commit(None, claim, budget_limit)
@@ -52,7 +54,7 @@ class MemoryClaimStore:
         if previous.claim_id != claim.claim_id:
             raise ValueError(f"claim {claim.claim_id} does not replace {previous.claim_id}")
         with self._lock:
-            current = self._claims.get(claim.claim_id)
+            current = self._read(claim.claim_id)
             if current is None or (current.version, current.phase) != (previous.version, previous.phase):
                 raise ConflictError(f"claim {claim.claim_id} moved", current)
             written = claim.model_copy(update={"version": previous.version + 1})
@@ -66,15 +68,21 @@ class MemoryClaimStore:
             if current is None:
                 return False
             read = (due.version, due.phase, due.next_action_at)
-            if (current.version, current.phase, current.next_action_at) != read:
+            if (current.version, self._newer.get(due.claim_id, current.phase), current.next_action_at) != read:
                 return False
             self._put(current.model_copy(update={"next_action_at": next_action_at}))
             return True
 
-    def live(self, cluster: str) -> Iterator[Claim]:
+    def live(self, cluster: str, unreadable: list[UnreadableClaim] | None = None) -> Iterator[Claim]:
         """See ``ClaimStore.live``; a snapshot."""
         with self._lock:
-            return iter([self._claims[claim_id] for claim_id in self._live.get(cluster, ())])
+            ids = self._live.get(cluster, {})
+            for claim_id in self._newer.keys() & ids.keys():
+                if unreadable is None:
+                    self._read(claim_id)
+                else:
+                    unreadable.append(self._told(self._claims[claim_id]))
+            return iter([self._claims[claim_id] for claim_id in ids if claim_id not in self._newer])
 
     def any_live(self, cluster: str) -> bool:
         """See ``ClaimStore.any_live``."""
@@ -85,18 +93,18 @@ class MemoryClaimStore:
         """See ``ClaimStore.due``."""
         with self._lock:
             come = ((at, claim_id) for claim_id, at in self._due.items() if at <= now)
-            return [_due_claim(self._claims[claim_id], at) for at, claim_id in heapq.nsmallest(limit, come)]
+            return [self._due_claim(self._claims[claim_id], at) for at, claim_id in heapq.nsmallest(limit, come)]
 
     def find_by_instance(self, instance_id: str) -> Claim | None:
         """See ``ClaimStore.find_by_instance``."""
         with self._lock:
             claim_id = self._instances.get(instance_id)
-            return None if claim_id is None else self._claims[claim_id]
+            return None if claim_id is None else self._read(claim_id)
 
-    def find_by_credential(self, credential_key: str) -> list[Claim]:
+    def find_by_credential(self, credential_key: str) -> Sequence[Claim | UnreadableClaim]:
         """See ``ClaimStore.find_by_credential``."""
         with self._lock:
-            return [self._claims[claim_id] for claim_id in self._credentials.get(credential_key, ())]
+            return [self._row(claim_id) for claim_id in self._credentials.get(credential_key, ())]
 
     def budget(self, cluster: str, node_pool: str) -> Budget:
         """See ``ClaimStore.budget``."""
@@ -115,6 +123,36 @@ class MemoryClaimStore:
         """Every claim, Terminated ones included; for assertions of tests only."""
         with self._lock:
             return list(self._claims.values())
+
+    def make_newer(self, claim_id: str, phase: str = "") -> None:
+        """Make a row one that only a newer release can read, in a ``phase`` of its own if given; for tests only."""
+        with self._lock:
+            self._newer[claim_id] = phase or str(self._claims[claim_id].phase)
+
+    def make_older(self, claim_id: str) -> None:
+        """The newer release is back and leaves a row that this one can read; for tests only."""
+        with self._lock:
+            del self._newer[claim_id]
+
+    def _row(self, claim_id: str) -> Claim | UnreadableClaim:
+        claim = self._claims[claim_id]
+        return self._told(claim) if claim_id in self._newer else claim
+
+    def _told(self, claim: Claim) -> UnreadableClaim:
+        told = {
+            "claim_id": claim.claim_id,
+            "cluster": claim.cluster,
+            "node_pool": claim.node_pool,
+            "provider": claim.candidate.provider if claim.candidate else None,
+            "committed_per_hour": claim.committed_per_hour,
+        }
+        return UnreadableClaim.told_by(told, ["phase"])
+
+    def _read(self, claim_id: str) -> Claim | None:
+        row = self._row(claim_id) if claim_id in self._claims else None
+        if isinstance(row, UnreadableClaim):
+            raise UnreadableClaimError(row)
+        return row
 
     def _commit(self, previous: Claim | None, claim: Claim, limit: Decimal | None) -> None:
         changes = counter_changes(previous, claim, limit)
@@ -162,14 +200,13 @@ class MemoryClaimStore:
         if claim.credential_key is not None:
             self._credentials.get(claim.credential_key, {}).pop(claim.claim_id, None)
 
-
-def _due_claim(claim: Claim, at: datetime) -> DueClaim:
-    return DueClaim(
-        claim_id=claim.claim_id,
-        phase=claim.phase,
-        version=claim.version,
-        next_action_at=at,
-        cluster=claim.cluster,
-        provider=claim.candidate.provider if claim.candidate else "",
-        reason=claim.reason,
-    )
+    def _due_claim(self, claim: Claim, at: datetime) -> DueClaim:
+        return DueClaim(
+            claim_id=claim.claim_id,
+            phase=self._newer.get(claim.claim_id, claim.phase),
+            version=claim.version,
+            next_action_at=at,
+            cluster=claim.cluster,
+            provider=claim.candidate.provider if claim.candidate else "",
+            reason=claim.reason,
+        )

@@ -8,6 +8,7 @@ An abandoned instance that shows up again is an orphan like any other.
 from __future__ import annotations
 
 from nebula.domain.claim import Claim
+from nebula.domain.unreadable import UnreadableClaimError
 from nebula.events.details import DetailType
 from nebula.kubernetes.api import KubernetesError
 from nebula.lifecycle.transitions import abandoned, terminated
@@ -29,7 +30,7 @@ def abandon(services: Services, claim_id: str, reason: str) -> Claim:
     not configured any more, or another one answers under its name, nobody can: the claim is terminated here.
     """
     for _ in range(_TRIES):
-        claim = services.claims.get(claim_id)
+        claim = _read(services, claim_id)
         if claim is None:
             raise NotAbandonedError(f"there is no claim {claim_id}")
         if not claim.live:
@@ -42,6 +43,13 @@ def abandon(services: Services, claim_id: str, reason: str) -> Claim:
         _audit(services, claim, written)
         return _without_cluster(services, written)
     raise NotAbandonedError(f"claim {claim_id} keeps moving; try again")
+
+
+def _read(services: Services, claim_id: str) -> Claim | None:
+    try:
+        return services.claims.get(claim_id)
+    except UnreadableClaimError as error:
+        raise NotAbandonedError(f"{error}; use that release's command") from None
 
 
 def _audit(services: Services, before: Claim, after: Claim) -> None:

@@ -63,7 +63,8 @@ def announce_due(services: Services) -> int:
 
     Each is moved ahead by ``ANNOUNCEMENT_HOLD`` first, on condition that it still stands as read: of
     two ticks at once only one announces it. A claim whose cluster is not configured waits for its parameter:
-    nobody could act on it, except where it only has to be given back.
+    nobody could act on it, except where it only has to be given back. One whose phase only a newer release knows waits
+    for that, out of the others' way.
     """
     now = services.clock.now()
     events = []
@@ -71,6 +72,8 @@ def announce_due(services: Services) -> int:
     configured = set(services.clusters.names()) if found else set()
     for due in found:
         if due.phase is Phase.TERMINATED or not services.claims.touch(due, now + ANNOUNCEMENT_HOLD):
+            continue
+        if not isinstance(due.phase, Phase):
             continue
         if due.cluster not in configured and due.phase not in _CLUSTERLESS:
             continue

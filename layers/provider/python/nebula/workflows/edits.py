@@ -14,6 +14,7 @@ from nebula.kubernetes.api import KubernetesApi
 from nebula.kubernetes.node import node_name
 from nebula.kubernetes.pod import Pod
 from nebula.workflows.pod_report import show_event
+from nebula.workflows.readable import claim_at
 from nebula.workflows.services import Services
 from nebula.workflows.settle import project
 from nebula.workflows.views import ClusterView
@@ -58,7 +59,7 @@ def warn_of_ungated(services: Services, view: ClusterView, pods: Mapping[str, Po
     start = int(services.clock.now().timestamp()) // 60 * _AT_ONCE % len(found) if found else 0
     for pod in (found[start:] + found[:start])[:_AT_ONCE]:
         claim_id = claim_id_for(view.api.name, pod.uid)
-        if services.claims.get(claim_id) is None:
+        if claim_at(services, claim_id) is None:
             _warn(services, view.api, claim_id, pod, "NotGated", _NOT_GATED)
 
 

@@ -57,7 +57,8 @@ def retire_nodes(services: Services, view: ClusterView) -> None:
     """Remove the Nodes that no live claim names and to which no Pod was bound for ``IDLE_NODE``.
 
     Deleting a Node makes Kubernetes end every Pod bound to it, so any bound Pod, terminal ones
-    included, keeps it. The first idle sight is remembered; a use in between forgets it.
+    included, keeps it, and a claim that cannot be read keeps all. The first idle sight is remembered; a use in
+    between forgets it.
     """
     if view.pods is None:
         return
@@ -66,7 +67,8 @@ def retire_nodes(services: Services, view: ClusterView) -> None:
     named |= {node_name(a.candidate.provider) for c in view.claims for a in c.unconfirmed}
     for provider in services.providers.names():
         try:
-            _retire(services, view.api, provider, in_use=node_name(provider) in bound | named)
+            in_use = bool(view.unreadable) or node_name(provider) in bound | named
+            _retire(services, view.api, provider, in_use=in_use)
         except KubernetesError as error:
             services.telemetry.warning("node not retired", cluster=view.api.name, provider=provider, error=str(error))
             if isinstance(error, ClusterUnavailableError):

@@ -11,10 +11,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from nebula.domain.claim import Claim, Phase, is_claim_id
 from nebula.domain.instance import Instance, InstanceState
+from nebula.domain.unreadable import UnreadableClaim
 from nebula.events.batch import where
 from nebula.providers.base import Provider
 from nebula.providers.errors import ProviderError
 from nebula.workflows.observe import Observation
+from nebula.workflows.readable import claim_at
 from nebula.workflows.services import Services
 
 #: An owned instance without any claim must be this old: its ledger row may be on its way.
@@ -99,13 +101,15 @@ def _is_orphan(services: Services, instance: Instance, live: Mapping[str, Claim]
     """Whether it is unwanted *and* was so when it was first seen, long enough ago.
 
     An instance that its claim wanted when the look read it costs nothing here; only of any other is the ledger
-    asked, by key: the look's claims come from an index that lags.
+    asked, by key: the look's claims come from an index that lags. One of a claim that cannot be read may be wanted.
     """
     now = services.clock.now()
     claim_id = instance.mark.claim_id if instance.mark is not None else ""
     if claim_id in live and _wanted(live[claim_id], instance):
         return False
-    claim = services.claims.get(claim_id) if is_claim_id(claim_id) else None
+    claim = claim_at(services, claim_id) if is_claim_id(claim_id) else None
+    if isinstance(claim, UnreadableClaim):
+        return False
     if claim is not None and _wanted(claim, instance):
         _miss_cluster(services, claim, seen)
         return False

@@ -82,11 +82,12 @@ def node_pool_changed(services: Services, cluster: str, name: str) -> int:
     """Wake the Pending claims that were decided on another spec of the NodePool, the oldest first; returns how many.
 
     A change of its status wakes nobody. The oldest few are decided here and now, the rest at the next
-    tick. A changed pool is a new question, so what refused a claim for reasons of its own is asked again.
+    tick. A changed pool is a new question, so what refused a claim for reasons of its own is asked again. Claims that
+    only a newer release can read wait for it.
     """
     revision = revision_of(services.clusters.get(cluster).get_node_pool(name))
     waiting = sorted(
-        (claim for claim in services.claims.live(cluster) if _waits_for(claim, name, revision)),
+        (claim for claim in services.claims.live(cluster, []) if _waits_for(claim, name, revision)),
         key=lambda claim: (claim.created_at, claim.claim_id),
     )
     now = services.clock.now()

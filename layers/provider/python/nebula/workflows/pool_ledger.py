@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from nebula.domain.nodepool import NodePool, Strategy
+from nebula.domain.unreadable import UnreadableClaim
 from nebula.placement.request import ProviderSupply
 from nebula.stores.blocks import Block, BlockStore
 from nebula.stores.claims import ClaimStore
@@ -21,11 +22,17 @@ def budget_left(claims: ClaimStore, cluster: str, pool: NodePool) -> Decimal | N
 
 
 def live_claims(claims: ClaimStore, cluster: str, pool: NodePool) -> Counter[str]:
-    """The pool's live claims per provider. Only ``Weighted`` looks at them, so only it pays for the read."""
+    """The pool's live claims per provider, those that cannot be read included.
+
+    Only ``Weighted`` looks at them, so only it pays for the read.
+    """
     if pool.strategy is not Strategy.WEIGHTED:
         return Counter()
-    live = claims.live(cluster)
-    return Counter(c.candidate.provider for c in live if c.node_pool == pool.name and c.candidate is not None)
+    unreadable: list[UnreadableClaim] = []
+    live = list(claims.live(cluster, unreadable))
+    counts = Counter(c.candidate.provider for c in live if c.node_pool == pool.name and c.candidate is not None)
+    counts.update(row.provider for row in unreadable if row.node_pool == pool.name and row.provider)
+    return counts
 
 
 def active_blocks(blocks: BlockStore, supplies: Iterable[ProviderSupply], now: datetime) -> list[Block]:

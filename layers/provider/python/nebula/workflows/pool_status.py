@@ -9,6 +9,7 @@ from typing import Any
 
 from nebula.domain.claim import Claim, Phase
 from nebula.domain.nodepool import NodePool
+from nebula.domain.unreadable import UnreadableClaim
 from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi, KubernetesError, Object
 from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object
 from nebula.kubernetes.node_pool_status import (
@@ -28,10 +29,13 @@ from nebula.workflows.services import Services
 from nebula.workflows.wake import wake
 
 
-def tend_pools(services: Services, api: KubernetesApi, claims: Sequence[Claim]) -> int:
+def tend_pools(
+    services: Services, api: KubernetesApi, claims: Sequence[Claim], unreadable: Sequence[UnreadableClaim] = ()
+) -> int:
     """The sweep's work on a cluster's NodePools: recount the budgets, show the status; returns what was written.
 
-    ``claims`` are the cluster's live ones as the sweep read them. An unreachable cluster is left as it is.
+    ``claims`` are the cluster's live ones as the sweep read them, ``unreadable`` those that it could not.
+    An unreachable cluster is left as it is.
     """
     try:
         pools = api.list_node_pools()
@@ -40,18 +44,23 @@ def tend_pools(services: Services, api: KubernetesApi, claims: Sequence[Claim]) 
         return 0
     recount_budgets(services, api.name, [name for pool in pools if (name := _name(pool))])
     services.telemetry.count("SpendOverBudget", float(spend_over_budget(pools, claims)), unit="None")
-    return project_pool_status(services, api, pools, claims, services.clock.now())
+    return project_pool_status(services, api, pools, claims, services.clock.now(), unreadable)
 
 
 def project_pool_status(
-    services: Services, api: KubernetesApi, pool_objects: Iterable[Object], live_claims: Sequence[Claim], now: datetime
+    services: Services,
+    api: KubernetesApi,
+    pool_objects: Iterable[Object],
+    live_claims: Sequence[Claim],
+    now: datetime,
+    unreadable: Sequence[UnreadableClaim] = (),
 ) -> int:
     """Write the status of every NodePool where it differs; returns how many were written.
 
     A NodePool whose providers are better known than before (a key appeared) wakes its Pending claims.
     Nobody's failure stops the others.
     """
-    placed, held = instances(live_claims), committed(live_claims)
+    placed, held = instances(live_claims), committed(live_claims, unreadable)
     written = 0
     for pool in pool_objects:
         name = _name(pool)

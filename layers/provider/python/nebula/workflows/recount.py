@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
+from nebula.domain.unreadable import UnreadableClaim
 from nebula.placement.budget import committed
 from nebula.stores.claims import Budget
 from nebula.workflows.services import Services
@@ -19,24 +20,33 @@ def recount_budgets(services: Services, cluster: str, node_pools: Iterable[str])
     """Correct the counters of the named NodePools, and of any that live claims name; returns how many.
 
     Each counter is read before the claims are, and written only if its version is still the one read.
-    Run once a minute by the sweep: two sweeps that agree on a difference correct it downward.
+    Run once a minute by the sweep: two sweeps that agree on a difference correct it downward. A claim that cannot be
+    read counts as its writer counted it; where not even that can be read, nothing of its NodePool is freed, or of any.
     """
-    live = list(services.claims.live(cluster))
-    names = sorted({*node_pools, *(claim.node_pool for claim in live if claim.node_pool)})
+    unreadable: list[UnreadableClaim] = []
+    live = list(services.claims.live(cluster, unreadable))
+    named = {*node_pools, *(claim.node_pool for claim in live), *(row.node_pool for row in unreadable)}
+    names = sorted(named - {""})
     read = {name: services.claims.budget(cluster, name) for name in names}
-    counts = committed(live)
+    counts = committed(live, unreadable)
     suspects = [name for name in names if read[name].committed_per_hour != counts.get(name, Decimal(0))]
     if not suspects:
         return 0
     fresh = {name: services.claims.budget(cluster, name) for name in suspects}
-    again = committed(services.claims.live(cluster))
-    return sum(_correct(services, fresh[name], again.get(name, Decimal(0))) for name in suspects)
+    unreadable.clear()
+    live = list(services.claims.live(cluster, unreadable))
+    again = committed(live, unreadable)
+    unknown = {row.node_pool for row in unreadable if row.committed_per_hour is None or not row.node_pool}
+    return sum(
+        _correct(services, fresh[name], again.get(name, Decimal(0)), floor=bool(unknown & {name, ""}))
+        for name in suspects
+    )
 
 
-def _correct(services: Services, counter: Budget, counted: Decimal) -> bool:
-    """Apply one recount that began after ``counter`` was read."""
+def _correct(services: Services, counter: Budget, counted: Decimal, *, floor: bool) -> bool:
+    """Apply one recount that began after ``counter`` was read; a ``floor`` says what is held at least."""
     surplus = counter.committed_per_hour - counted
-    if surplus == 0:
+    if surplus == 0 or (surplus > 0 and floor):
         return False
     subject = f"budget/{counter.cluster}/{counter.node_pool}/{surplus.normalize():f}"
     if surplus > 0 and not services.sightings.known(subject, services.clock.now()):

@@ -13,6 +13,7 @@ from typing import TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nebula.domain.claim import Claim, Phase, claim_id_for
+from nebula.domain.unreadable import UnreadableClaim
 from nebula.events.batch import where
 from nebula.events.details import DetailType, PodDetail
 from nebula.events.envelope import Event
@@ -25,6 +26,7 @@ from nebula.workflows.nodes import retire_nodes
 from nebula.workflows.observe import Observation
 from nebula.workflows.orphans import OrphanPolicy, OrphanReport, reap_orphans
 from nebula.workflows.pool_status import tend_pools
+from nebula.workflows.readable import claim_at
 from nebula.workflows.services import Services
 from nebula.workflows.vanished import end_claims_without_pod
 from nebula.workflows.views import ClusterView
@@ -81,7 +83,7 @@ def _tend(services: Services, view: ClusterView, pods: dict[str, Pod], until: da
         warn_of_edits(services, view, pods)
         warn_of_ungated(services, view, pods)
         retire_nodes(services, view)
-        tend_pools(services, view.api, view.claims)
+        tend_pools(services, view.api, view.claims, view.unreadable)
 
 
 def _turn(now: datetime) -> int:
@@ -105,7 +107,9 @@ def _announce_pods(services: Services, view: ClusterView, pods: dict[str, Pod], 
         if len(events) >= ANNOUNCED_PER_SWEEP or services.clock.now() >= until:
             services.telemetry.warning("not every Pod announced", cluster=cluster, announced=len(events))
             break
-        claim = known.get(pod.uid) or services.claims.get(claim_id_for(cluster, pod.uid))
+        claim = known.get(pod.uid) or claim_at(services, claim_id_for(cluster, pod.uid))
+        if isinstance(claim, UnreadableClaim):
+            continue
         if claim is None or reopenable(claim):
             events.append(_pod_event(services, DetailType.POD_GATED, cluster, pod))
         elif _changed_since(claim, pod):

@@ -15,6 +15,7 @@ from functools import cached_property
 
 from nebula.domain.claim import Claim, Phase
 from nebula.domain.instance import InstanceListing
+from nebula.domain.unreadable import UnreadableClaim
 from nebula.events.batch import where
 from nebula.kubernetes.api import ForbiddenError, KubernetesApi, KubernetesError
 from nebula.kubernetes.names import ENABLED_SELECTOR
@@ -25,6 +26,7 @@ from nebula.lifecycle.observation import ABSENCE_GAP, BELIEVED_AFTER, absence_co
 from nebula.providers.base import Provider
 from nebula.providers.errors import ProviderError
 from nebula.workflows.accounts import account_of, is_of, learn
+from nebula.workflows.readable import tell_unreadable
 from nebula.workflows.services import Services
 
 #: Claims that hold an instance that nobody asked the end of.
@@ -35,13 +37,15 @@ HELD = frozenset({Phase.PROVISIONED, Phase.RELEASING, Phase.RELEASED})
 class ClusterView:
     """One cluster's Pods by uid; ``pods`` is None when the cluster could not be listed (unknown).
 
-    ``uid`` is its identity as read in this look, "" where our role may not read it.
+    ``uid`` is its identity as read in this look, "" where our role may not read it. ``unreadable`` are live claims that
+    only a newer release can read: they hold what they hold, and nothing is concluded about it.
     """
 
     api: KubernetesApi
     claims: list[Claim] = field(default_factory=list)
     pods: dict[str, Pod] | None = None
     uid: str = ""
+    unreadable: list[UnreadableClaim] = field(default_factory=list)
 
     def is_home_of(self, claim: Claim) -> bool:
         """Whether this is the cluster in which the claim's Pod was found."""
@@ -109,7 +113,9 @@ def _view_cluster(services: Services, name: str, unknown: set[str]) -> ClusterVi
     except KeyError:
         # Its parameter went between two reads: the sweep misses it where claims live.
         return None
-    view = ClusterView(api, list(services.claims.live(name)))
+    unreadable: list[UnreadableClaim] = []
+    view = ClusterView(api, list(services.claims.live(name, unreadable)), unreadable=unreadable)
+    tell_unreadable(services, name, unreadable)
     try:
         view.uid = _uid(view)
         listed = view.api.list_pods(label_selector=ENABLED_SELECTOR)

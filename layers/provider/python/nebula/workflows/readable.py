@@ -1,0 +1,36 @@
+"""Rows of the ledger that only a newer release can read: told of, and never acted upon.
+
+Their claims live. Nothing that they may hold is reclaimed: no instance with their mark, no Node of their cluster, no
+budget, no registry credential. They move again when the release that wrote them is back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nebula.domain.claim import Claim
+from nebula.domain.unreadable import UnreadableClaim, UnreadableClaimError
+from nebula.workflows.services import Services
+
+#: Claims named in one log line.
+_NAMED = 20
+
+
+def claim_at(services: Services, claim_id: str) -> Claim | UnreadableClaim | None:
+    """The claim, None where there is none; one that cannot be read is told of, and counted as a defect."""
+    try:
+        return services.claims.get(claim_id)
+    except UnreadableClaimError as error:
+        tell_unreadable(services, error.row.cluster, [error.row])
+        return error.row
+
+
+def tell_unreadable(services: Services, cluster: str, rows: Sequence[UnreadableClaim]) -> None:
+    """Say which claims of a cluster cannot be read, and of the first why; nothing where there is none."""
+    if not rows:
+        return
+    named = [row.claim_id for row in rows[:_NAMED]]
+    services.telemetry.error(
+        "claims not readable", cluster=cluster, claims=named, of=len(rows), fields=rows[0].problem
+    )  # fmt: skip
+    services.telemetry.count("Defects", len(rows))
