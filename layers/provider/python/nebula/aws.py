@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import boto3
+import botocore.session
 from botocore.config import Config
+from botocore.loaders import Loader
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -36,11 +39,34 @@ def client_config() -> Config:
     )
 
 
+class DirectoryLoader(Loader):
+    """Finds a service's description by its directory's name.
+
+    Botocore looks into each of its four hundred directories, twice, before it builds the first client: a third of what
+    the clients of a cold start take. A service that lacks what is asked for is still refused, when it is loaded.
+    """
+
+    def list_available_services(self, type_name: str) -> list[str]:  # noqa: ARG002 - whatever the kind of description
+        """Every service that has a directory."""
+        return self._directories
+
+    @cached_property
+    def _directories(self) -> list[str]:
+        return [name for place in self.search_paths if os.path.isdir(place) for name in os.listdir(place)]
+
+
+def new_session() -> boto3.session.Session:
+    """A boto3 session that finds its services quickly."""
+    core = botocore.session.get_session()
+    core.register_component("data_loader", DirectoryLoader())
+    return boto3.session.Session(botocore_session=core)
+
+
 class AwsClients:
     """The clients that the control plane uses, one of each; safe to share between threads once built."""
 
     def __init__(self, session: boto3.session.Session | None = None) -> None:
-        self._session = session or boto3.session.Session()
+        self._session = session or new_session()
 
     @cached_property
     def dynamodb(self) -> DynamoDBClient:
