@@ -74,7 +74,7 @@ invoke: $(STAMP) ## one event to one function: make invoke FN=placement EVENT=ev
 	@$(PY) -m local.invoke "$(FN)" "$(EVENT)"
 
 explain: $(STAMP) ## why a Pod would run where: make explain POD=pod.yaml POOL=nodepool.yaml [OUTPUT=json]
-	@$(PY) -m cli explain --pod "$(POD)" --pool "$(POOL)" --output "$(or $(OUTPUT),table)"
+	@$(PY) -m cli explain $(if $(POD),--pod "$(POD)") $(if $(POOL),--pool "$(POOL)") --output "$(or $(OUTPUT),table)"
 
 credentials: $(STAMP) ## lent registry credentials: make credentials STACK=nebula|ARGS="--env-file local/sam-env.json" [ARGS="--plan"]
 	@$(PY) -m cli credentials $(if $(STACK),--stack "$(STACK)") $(ARGS)

@@ -31,7 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command. Wrong words end with usage and exit code 2."""
     given = list(sys.argv[1:] if words is None else words)
-    parser = argparse.ArgumentParser(prog="nebula", description=(sys.modules["cli"].__doc__ or "").strip())
+    parser = argparse.ArgumentParser(prog="nebula", description="The operator's command.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     chosen = given[0] if given else ""
     module: Command | None = None

@@ -21,10 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0: done; 1: no such claim, it is over, or the installation did not answer."""
+    """0: done; 1: no such claim, it is over, or the installation did not answer; 2: wrong words."""
+    if not arguments.reason.strip():
+        print("abandon: --reason is empty, and it is all that the ledger will say of this", file=sys.stderr)
+        return 2
     try:
         installation.load(arguments)
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), installation.asked(arguments):
             text = _abandoned(arguments.claim_id, arguments.reason)
     except installation.InstallationError as error:
         print(f"abandon: {error}", file=sys.stderr)
@@ -34,21 +37,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _abandoned(claim_id: str, reason: str) -> str:
-    from botocore.exceptions import BotoCoreError, ClientError
-    from nebula.parameters import ParameterUnavailableError
     from nebula.settings import Settings
     from nebula.wiring import build
     from nebula.workflows.abandon import NotAbandonedError, abandon
-    from pydantic import ValidationError
 
+    services = replace(build("operator", Settings()), function="operator")
     try:
-        services = replace(build("operator", Settings()), function="operator")
         claim = abandon(services, claim_id, reason)
     except NotAbandonedError as error:
         raise installation.InstallationError(str(error)) from None
-    except ValidationError as error:
-        missing = ", ".join(f"NEBULA_{'_'.join(map(str, e['loc'])).upper()}" for e in error.errors(include_input=False))
-        raise installation.InstallationError(f"settings missing or wrong: {missing}") from None
-    except (BotoCoreError, ClientError, ParameterUnavailableError) as error:
-        raise installation.InstallationError(f"AWS did not answer: {error}") from None
     return f"abandoned: {claim.claim_id} ({claim.phase}); what it rented may still be billed"

@@ -13,16 +13,22 @@ import sys
 from dataclasses import replace
 
 from cli import installation
-from cli.credentials_table import COMMAND, render_plan, render_report
+from cli.credentials_table import COMMAND, planned, render_plan, render_report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     installation.add_arguments(parser)
-    parser.add_argument("--output", choices=("table", "json"), default="table")
+    parser.add_argument("--output", choices=("table", "json"), default="table", help="table (the default) or json")
     parser.add_argument("--plan", action="store_true", help="what the next run would do, and why not more")
     parser.add_argument("--all", action="store_true", help="retired credentials too")
-    parser.add_argument("action", nargs="?", choices=("list", "acknowledge"), default="list")
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("list", "acknowledge"),
+        default="list",
+        help="acknowledge KEY: its password is revoked, or its object is really gone; without: list",
+    )
     parser.add_argument("key", nargs="?", help="of the credential to acknowledge, as the table's last lines show it")
 
 
@@ -33,8 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     try:
         installation.load(arguments)
-        with contextlib.redirect_stdout(sys.stderr):
-            text = _answer(arguments)
+        with contextlib.redirect_stdout(sys.stderr), installation.asked(arguments):
+            text = _acknowledged(arguments.key) if arguments.action == "acknowledge" else _listed(arguments)
     except installation.InstallationError as error:
         print(f"credentials: {error}", file=sys.stderr)
         return 1
@@ -42,25 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _answer(arguments: argparse.Namespace) -> str:
-    """Do it with logs going to stderr; returns what belongs on stdout."""
-    from botocore.exceptions import BotoCoreError, ClientError
-    from nebula.events.publisher import PublishError
-    from nebula.parameters import ParameterUnavailableError
-    from pydantic import ValidationError
-
-    try:
-        return _acknowledged(arguments.key) if arguments.action == "acknowledge" else _listed(arguments)
-    except ValidationError as error:
-        missing = ", ".join(f"NEBULA_{'_'.join(map(str, e['loc'])).upper()}" for e in error.errors(include_input=False))
-        told = "" if arguments.stack or arguments.env_file else f"; {installation.HOW}"
-        raise installation.InstallationError(f"settings missing or wrong: {missing}{told}") from None
-    except (BotoCoreError, ClientError, ParameterUnavailableError, PublishError) as error:
-        told = "; does make stack still run?" if arguments.env_file is not None else ""
-        raise installation.InstallationError(f"AWS did not answer: {error}{told}") from None
-
-
 def _listed(arguments: argparse.Namespace) -> str:
+    """What belongs on stdout; logs go to stderr."""
     from nebula.credentials.policy import policies
     from nebula.settings import RetirementSettings
     from nebula.wiring import build
@@ -72,7 +61,7 @@ def _listed(arguments: argparse.Namespace) -> str:
     plan = plan_retirement(services, policies(settings)) if arguments.plan else None
     now = services.clock.now()
     if arguments.output == "json":
-        return json.dumps((plan or report).model_dump(mode="json"), indent=2)
+        return json.dumps(report.model_dump(mode="json") if plan is None else planned(plan, report), indent=2)
     return render_report(report, now, _command(arguments)) if plan is None else render_plan(plan, report, now)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from nebula.domain.credential import CredentialKey
 from nebula.workflows.credential_report import UNRECORDED, CredentialLine, CredentialReport
@@ -46,15 +47,24 @@ def render_report(report: CredentialReport, now: datetime, command: str = COMMAN
 def render_plan(plan: RetirementReport, report: CredentialReport, now: datetime) -> str:
     """What the next run does with each credential that is due, why it leaves the others, what is not ours."""
     text = [f"{outcome.kind}: {outcome.key}: {outcome.reason}" for outcome in plan.outcomes]
-    due = {outcome.key for outcome in plan.outcomes}
     text += [
-        f"Waiting: {line.key}: {line.next_action} {_when(line, now)}: {line.reason}"
-        for line in report.lines
-        if line.key not in due and line.next_at is not None
+        f"Waiting: {line.key}: {line.next_action} {_when(line, now)}: {line.reason}" for line in _waiting(plan, report)
     ]
     text += [f"Unrecorded: {name}: left alone" for name in plan.unrecorded]
     text += _problems(report)
     return "\n".join(text or ["no credential is lent"])
+
+
+def planned(plan: RetirementReport, report: CredentialReport) -> dict[str, Any]:
+    """The same as plain data."""
+    waiting = [line.model_dump(mode="json") for line in _waiting(plan, report)]
+    return {**plan.model_dump(mode="json"), "waiting": waiting, "problems": list(report.problems)}
+
+
+def _waiting(plan: RetirementReport, report: CredentialReport) -> list[CredentialLine]:
+    """What the next run leaves for a later one."""
+    due = {outcome.key for outcome in plan.outcomes}
+    return [line for line in report.lines if line.key not in due and line.next_at is not None]
 
 
 def _problems(report: CredentialReport) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,8 @@ FUNCTION = "CredentialRetirementFunction"
 MAX_FILE_BYTES = 1_000_000
 #: What to say to somebody who named no installation.
 HOW = (
-    "name the installation: make credentials STACK=nebula for a deployed stack (AWS_PROFILE and AWS_REGION as for the"
-    ' AWS CLI), ARGS="--env-file local/sam-env.json" for a running make stack'
+    "name the installation: --stack nebula for a deployed one (make: STACK=nebula; AWS_PROFILE and AWS_REGION as for"
+    ' the AWS CLI), --env-file local/sam-env.json for a running make stack (make: ARGS="--env-file local/sam-env.json")'
 )
 
 
@@ -38,6 +40,26 @@ def load(arguments: argparse.Namespace) -> None:
         os.environ.update(_from_file(arguments.env_file))
     elif arguments.stack is not None:
         os.environ.update(_from_stack(arguments.stack))
+
+
+@contextlib.contextmanager
+def asked(arguments: argparse.Namespace) -> Iterator[None]:
+    """Run what asks the installation: what it lacks, or does not answer, becomes an InstallationError."""
+    from botocore.exceptions import BotoCoreError, ClientError
+    from nebula.events.publisher import PublishError
+    from nebula.parameters import ParameterUnavailableError
+    from pydantic import ValidationError
+
+    try:
+        yield
+    except ValidationError as error:
+        fields = [entry["loc"] for entry in error.errors(include_input=False)]
+        missing = ", ".join(f"NEBULA_{'_'.join(map(str, field)).upper()}" for field in fields)
+        named = arguments.stack or arguments.env_file
+        raise InstallationError(f"{'' if named else f'{HOW}; '}settings missing or wrong: {missing}") from None
+    except (BotoCoreError, ClientError, ParameterUnavailableError, PublishError) as error:
+        told = "; does make stack still run?" if arguments.env_file is not None else ""
+        raise InstallationError(f"AWS did not answer: {error}{told}") from None
 
 
 def _from_file(path: Path) -> dict[str, str]:

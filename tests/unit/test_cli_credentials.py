@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from nebula.credentials.policy import RetirementPolicies
+from nebula.domain.credential import CredentialKey
 from nebula.events.details import DetailType
 from nebula.providers.errors import AuthenticationError
 from nebula.providers.simulated import Call
@@ -124,6 +125,19 @@ def test_the_plan_tells_what_the_next_run_does_and_why_not_more_and_changes_noth
     assert [outcome.reason for outcome in world.retire().outcomes] == ["superseded"], "and so it does"
 
 
+def test_the_plan_as_json_holds_all_that_its_text_does(command: Command, world: Lending) -> None:
+    world.provider.script.fail(Call.REGISTRY_LIST, AuthenticationError("bad key"))
+    answer = json.loads(command("--plan", "--output", "json")[1])
+    assert answer["problems"] == ["simulated: Authentication: bad key"]
+    keys = {row.key: row.superseded_at is not None for row in world.rows()}
+    assert [(line["next_action"], keys[CredentialKey.parse(line["key"])]) for line in answer["waiting"]] == [
+        ("retire when unused", False)
+    ]
+    assert [(line["kind"], keys[CredentialKey.parse(line["key"])]) for line in answer["outcomes"]] == [
+        ("Deferred", True)
+    ]
+
+
 def test_the_plan_reads_sources_as_the_run_does(world: Lending) -> None:
     world.delete_secret()
     for claim in world.claims.all():
@@ -181,7 +195,7 @@ def test_missing_settings_are_named(command: Command, monkeypatch: pytest.Monkey
     code, out, err = command()
     assert (code, out) == (1, "")
     assert "NEBULA_EVENT_BUS" in err
-    assert "make credentials STACK=nebula" in err
+    assert "--stack nebula" in err
 
 
 def test_a_provider_that_does_not_answer_is_named_and_its_rows_still_show(world: Lending) -> None:

@@ -202,7 +202,10 @@ def test_a_price_above_the_whole_budget_is_told_from_a_budget_that_is_used(
     assert detail == "$2.00/h does not fit in what is left of budgetPerHour $3.00/h"
 
 
-@pytest.mark.parametrize(("pod", "word"), [("{", "not YAML"), ("[]", "holds no"), ("kind: NodePool", "holds no")])
+@pytest.mark.parametrize(
+    ("pod", "word"),
+    [("{", "not YAML"), ("[]", "holds no"), ("kind: NodePool", "holds no"), ("kind: Service", "holds no")],
+)
 def test_a_file_that_cannot_be_used_is_named(
     pod: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -223,5 +226,21 @@ def test_a_missing_file_and_wrong_words(tmp_path: Path, capsys: pytest.CaptureFi
 def test_both_objects_may_be_in_one_file(tmp_path: Path) -> None:
     path = tmp_path / "all.yaml"
     path.write_text(f"{POOL}---{POD}")
-    pod, pool = command.read_object(path, avoid="NodePool"), command.read_object(path, wanted="NodePool")
+    pod, pool = command.read_pod(path), command.read_pool(path)
     assert command.answer_for(pod, pool, ManualClock(START))["placed"]
+
+
+def test_the_pod_is_found_beside_objects_that_have_none(tmp_path: Path) -> None:
+    """A Deployment's file often begins with its ConfigMap; ``kubectl get -o yaml`` of several answers a List."""
+    path = tmp_path / "all.yaml"
+    path.write_text(f"kind: ConfigMap\nmetadata: {{name: settings}}\n---{POOL}---{POD}")
+    assert command.read_pod(path)["metadata"]["name"] == "llm"
+    path.write_text(
+        "kind: List\nitems: [{kind: SealedSecret, spec: {template: {}}}, {kind: Pod, metadata: {name: one}}]"
+    )
+    assert command.read_pod(path)["metadata"]["name"] == "one"
+
+
+def test_a_line_that_is_no_yaml_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(files(tmp_path, pod="kind: Pod\nspec: {\n")) == 2
+    assert "(line 3)" in capsys.readouterr().err

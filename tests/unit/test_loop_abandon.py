@@ -199,10 +199,13 @@ def test_the_command_names_what_is_missing(monkeypatch: pytest.MonkeyPatch, caps
     for name in [key for key in os.environ if key.startswith("NEBULA_")]:
         monkeypatch.delenv(name)
     assert main(["abandon", "f" * 32, "--reason", WHY]) == 1
-    assert "NEBULA_INSTALLATION_ID" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "NEBULA_INSTALLATION_ID" in error
+    assert "--stack nebula" in error
 
 
 def test_the_command_wants_a_reason() -> None:
     with pytest.raises(SystemExit) as ended:
         main(["abandon", "f" * 32])
     assert ended.value.code == 2
+    assert main(["abandon", "f" * 32, "--reason", " "]) == 2

@@ -13,20 +13,28 @@ _DEEPER: Final = {"CronJob": ("spec", "jobTemplate")}
 DRY_RUN_UID: Final = "dry-run"
 
 
+def pod_template(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What Pods are made from: the object itself where it is a Pod, else its Pod template; None without one.
+
+    A ``spec.template`` without a ``spec`` is another thing's: that of a Secret, for instance.
+    """
+    kind = str(value.get("kind") or "Pod")
+    if kind == "Pod":
+        return value
+    holder: Any = value
+    for key in (*_DEEPER.get(kind, ()), "spec", "template"):
+        holder = holder.get(key) if isinstance(holder, Mapping) else None
+    return holder if isinstance(holder, Mapping) and "spec" in holder else None
+
+
 def pod_from_manifest(value: Mapping[str, Any]) -> Pod:
     """The Pod that the object describes, with the name and uid that a server would add.
 
     Raises ``MalformedPodError`` when there is none.
     """
-    kind = str(value.get("kind") or "Pod")
-    holder: Any = value
-    for key in _DEEPER.get(kind, ()):
-        holder = holder.get(key) if isinstance(holder, Mapping) else None
-    spec = holder.get("spec") if isinstance(holder, Mapping) else None
-    template = spec.get("template") if isinstance(spec, Mapping) else None
-    found = template if kind != "Pod" and isinstance(template, Mapping) else value
-    if kind != "Pod" and found is value:
-        raise MalformedPodError(f"kind {kind} holds no Pod template")
+    found = pod_template(value)
+    if found is None:
+        raise MalformedPodError(f"kind {value.get('kind')} holds no Pod template")
     pod = copy.deepcopy(dict(found))
     named = value.get("metadata") or {}
     metadata = pod.setdefault("metadata", {})
