@@ -10,10 +10,12 @@ from nebula.domain.claim import Claim, Observation, Phase
 from nebula.domain.nodepool import Failover
 from nebula.kubernetes.api import ClusterUnavailableError
 from nebula.lifecycle.deadlines import release_deadline_passed
+from nebula.lifecycle.transitions import MAX_UNKNOWN_OUTCOMES
 from nebula.providers.errors import ProviderUnavailableError
 from nebula.providers.simulated import Call
 
 from tests.support.claims import NOW, SECOND, provisioned
+from tests.support.placements import released
 from tests.support.world import World
 
 RELEASE = Failover().release_deadline
@@ -56,3 +58,33 @@ def test_an_instance_that_is_found_after_a_long_silence_still_gets_its_pod(monke
     world.run(3)
     assert not answers
     assert (world.claim().phase, world.billed()) == (Phase.RELEASED, made)
+
+
+def test_creates_that_their_caller_does_not_survive_are_counted_told_and_given_up() -> None:
+    world = World()
+    script = world.simulated.script
+    script.fail(Call.PROVISION, MemoryError("stopped in the middle"), times=10_000)
+    world.create_pod()
+    for _ in range(4):
+        _survive(world)
+    assert script.counts[Call.PROVISION] == 2
+    assert released(world)["reason"] == "NeverMade"
+    for _ in range(6):
+        _survive(world)
+    assert script.counts[Call.PROVISION] == MAX_UNKNOWN_OUTCOMES
+    claim = world.claim()
+    assert (claim.phase, claim.reason, len(claim.exclusions)) == (Phase.PENDING, "excluded", 1)
+    assert "did not answer 3 times; nothing was created" in released(world)["message"]
+    script.heal()
+    world.run(15)
+    assert world.claim().phase is Phase.RELEASED
+
+
+def _survive(world: World) -> None:
+    """A minute in which whoever dies with a message in hand leaves the message's work undone."""
+    world.minute(pump=False)
+    while world.collect():
+        try:
+            world.pump()
+        except MemoryError:
+            world.queue.pop(0)

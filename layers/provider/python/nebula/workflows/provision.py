@@ -12,12 +12,21 @@ from nebula.domain.claim import AttemptOutcome, Claim, Phase
 from nebula.domain.instance import Instance, InstanceState
 from nebula.kubernetes.api import KubernetesError
 from nebula.lifecycle.observation import ABSENCE_GAP, absence_proved
-from nebula.lifecycle.transitions import MAX_UNKNOWN_OUTCOMES, absent, created, move, take_lease, with_attempt
+from nebula.lifecycle.transitions import (
+    MAX_UNKNOWN_OUTCOMES,
+    OUTCOME_UNKNOWN,
+    absent,
+    created,
+    move,
+    take_lease,
+    with_attempt,
+)
 from nebula.providers.base import Provider, ProvisionRequest
 from nebula.providers.errors import ImagePullError, ProviderError, ProviderUnavailableError
 from nebula.stores.claims import ConflictError
 from nebula.workflows.accounts import account_of, is_of
 from nebula.workflows.image_wait import pull_secrets_version
+from nebula.workflows.pod_report import show_waiting
 from nebula.workflows.preparation import NotReadyError, Preparation, prepare, show_provisioning
 from nebula.workflows.pull_choice import go_on_with_next
 from nebula.workflows.rejection import give_up_unknown, not_sent, paused_until, reject, wait_out
@@ -250,9 +259,13 @@ def _recover(services: Services, claim: Claim) -> Claim:
 
 
 def _try_again(services: Services, claim: Claim) -> Claim:
-    """Nothing was made: create as attempt n+1, or give the candidate up after too many silences."""
+    """Nothing was made: create as attempt n+1, or give the candidate up after too many silences.
+
+    A create whose caller did not live to say that there was no answer counts like one without an answer.
+    """
     now = services.clock.now()
-    if claim.unknown_outcomes >= MAX_UNKNOWN_OUTCOMES:
+    silences = claim.unknown_outcomes + (claim.reason != OUTCOME_UNKNOWN)
+    if silences >= MAX_UNKNOWN_OUTCOMES:
         return give_up_unknown(services, claim)
     proved = move(
         claim,
@@ -260,7 +273,10 @@ def _try_again(services: Services, claim: Claim) -> Claim:
         now,
         attempts=with_attempt(claim, outcome=AttemptOutcome.NEVER_MADE),
         next_action_at=now,
+        unknown_outcomes=silences,
         reason="NeverMade",
-        message="the last create made nothing; trying again",
+        message="the last create came to no answer and made nothing; trying again",
     )
-    return _begin(services, services.claims.save(claim, proved))
+    again = services.claims.save(claim, proved)
+    show_waiting(services, again)
+    return _begin(services, again)
