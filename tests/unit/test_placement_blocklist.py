@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 from nebula.domain.candidate import Candidate, CapacityType, Price, Shape
+from nebula.domain.nodepool import Failover
 from nebula.placement.blocklist import (
     LONGEST_PAUSE,
     PROVIDER_BLOCK,
@@ -117,3 +118,11 @@ def test_a_wildcard_block_matches_what_it_names() -> None:
     assert matches(block(capacity_type="Spot"), candidate())
     assert not matches(block(capacity_type="OnDemand"), candidate())
     assert matches(block(region="us", shape="*"), candidate())
+
+
+@pytest.mark.parametrize("ttl", [timedelta(0), timedelta(milliseconds=1)])
+def test_no_refusal_is_forgotten_in_the_second_in_which_it_came(ttl: timedelta) -> None:
+    the_pool = pool(failover=Failover(blocklist_ttl=ttl))
+    made = block_for(errors.NoCapacityError("none left"), candidate(), the_pool, NOW)
+    assert made is not None
+    assert made.expires_at == NOW + timedelta(seconds=1)

@@ -29,6 +29,10 @@ PROVIDER_BLOCK = timedelta(minutes=15)
 """How long a refused key or an empty account takes a provider out. Only a person can mend it, so each new
 failure extends the block; a new key clears it."""
 
+LEAST_BLOCK = timedelta(seconds=1)
+"""Least time for any block. A refusal that is forgotten at once would be asked for again in the same second, by every
+Pod and for as long as it stands."""
+
 UNSUPPORTED_BLOCK = timedelta(minutes=10)
 """Least time for "not offered" and "not for this account": such answers change in hours, not seconds."""
 
@@ -53,7 +57,7 @@ def block_for(error: ProviderError, candidate: Candidate, pool: NodePool | None,
     provider; a throttle pauses it until ``Retry-After``. Without a pool (it was deleted meanwhile)
     the default ``blocklistTTL`` holds.
     """
-    ttl = (pool.failover if pool is not None else Failover()).blocklist_ttl
+    ttl = max((pool.failover if pool is not None else Failover()).blocklist_ttl, LEAST_BLOCK)
     word = _word(error)
     base = Block(provider=candidate.provider, reason=word, code=error.code, created_at=now, expires_at=now + ttl)
     if isinstance(error, RateLimitedError):
