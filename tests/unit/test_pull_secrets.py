@@ -219,6 +219,13 @@ def test_an_ecr_password_expires_twelve_hours_after_its_secret_was_written(
     assert "a restart after that cannot pull" in lookup.warnings[-1]
 
 
+def test_a_time_at_the_end_of_all_times_stops_nothing() -> None:
+    """An API server takes any time that a client puts into managedFields."""
+    secret = pull_secret(docker_config((ECR, "AWS", "p")))
+    secret["metadata"]["managedFields"] = [{"time": "9999-12-31T23:59:59Z", "fieldsV1": {"f:data": {}}}]
+    assert _found(_lookup({"pull": secret}, f"{ECR}/app:1")).expires_at is None
+
+
 def test_only_ecrs_own_user_on_ecr_expires() -> None:
     assert _found(_lookup({"a": pull_secret(docker_config((ECR, "other", "p")))}, f"{ECR}/a")).expires_at is None
     assert _found(_lookup({"a": pull_secret(docker_config(("r.io", "AWS", "p")))})).expires_at is None

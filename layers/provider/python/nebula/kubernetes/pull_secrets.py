@@ -205,14 +205,22 @@ def _refuse_unmatched(keyring: _Keyring, image: str) -> None:
 def _credential(entry: DockerEntry, source: str, written: datetime | None, image: str) -> PullCredential:
     if entry.username is None or entry.password is None:
         raise ValueError("an entry without user and password cannot be lent")
-    expiring = entry.username.get_secret_value() == _ECR_USER and ends_in_hours(registry_of(image))
+    ends = entry.username.get_secret_value() == _ECR_USER and ends_in_hours(registry_of(image))
     return PullCredential(
         registry=canonical_registry(entry.key),
         username=entry.username,
         password=entry.password,
         source=source,
-        expires_at=written + ECR_LIFETIME if expiring and written is not None else None,
+        expires_at=_expiry(written) if ends and written is not None else None,
     )
+
+
+def _expiry(written: datetime) -> datetime | None:
+    """None for a time that its owner put at the end of all times."""
+    try:
+        return written + ECR_LIFETIME
+    except OverflowError:
+        return None
 
 
 def _written_at(secret: Object) -> datetime | None:

@@ -187,7 +187,7 @@ class Transport:
     def _waited(self, headers: Mapping[str, str]) -> bool:
         """Wait as long as the server asks; False when that is longer than a function should sleep."""
         text = headers.get("Retry-After", "1")
-        seconds = int(text) if text.isascii() and text.isdigit() else 1
+        seconds = int(text[:9]) if text.isascii() and text.isdigit() else 1
         if seconds > _MAX_WAIT_SECONDS:
             return False
         self._sleep(seconds)
