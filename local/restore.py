@@ -1,6 +1,7 @@
 """Put fixtures into the Kubernetes emulator with their own uids, as a restored backup would.
 
-Created through the API they would get new uids, and the sample events would speak of other Pods.
+Created through the API they would get new uids, and the sample events would speak of other Pods. Only their age is
+new: a Pod of the day on which its fixture was written would be shown, and measured, as waiting since then.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from local.deployment import ROOT
+from local.kubernetes.metadata import timestamp
 from local.kubernetes.resources import BY_KIND, NAMESPACES
 from local.kubernetes.server import Emulator
 
@@ -23,12 +25,13 @@ def fixtures(directory: Path = FIXTURES) -> list[dict[str, Any]]:
 
 
 def restore(emulator: Emulator, objects: list[dict[str, Any]]) -> None:
-    """Write objects as they are: uid, resourceVersion, status and managed fields included."""
+    """Write objects as they are, created now: uid, resourceVersion, status and managed fields included."""
+    created = timestamp(emulator.clock.now())
     with emulator.store.lock:
         for original in objects:
             stored = dict(original)
             resource = BY_KIND[stored.pop("apiVersion"), stored.pop("kind")]
-            metadata = stored["metadata"]
+            metadata = stored["metadata"] = {**stored["metadata"], "creationTimestamp": created}
             namespace = metadata["namespace"] if resource.namespaced else ""
             if namespace and emulator.read(NAMESPACES, "", namespace) is None:
                 emulator.create(NAMESPACES, "", {"metadata": {"name": namespace}})

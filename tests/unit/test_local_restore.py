@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from nebula.clock import ManualClock
 
 from local.kubernetes.resources import BY_KIND
 from local.kubernetes.server import Emulator
@@ -15,15 +17,15 @@ EVENTS = Path(__file__).resolve().parents[2] / "events"
 POD_EVENTS = ("pod-gated", "pod-gated-cpu-only", "pod-gated-private-image", "pod-deleted")
 
 
-def test_every_fixture_is_served_as_it_is() -> None:
-    emulator = Emulator()
+def test_every_fixture_is_served_as_it_is_but_for_its_age() -> None:
+    emulator = Emulator(clock=ManualClock(datetime(2027, 3, 1, 12, tzinfo=UTC)))
     restore(emulator, fixtures())
     for fixture in fixtures():
         resource = BY_KIND[fixture["apiVersion"], fixture["kind"]]
         namespace = fixture["metadata"].get("namespace", "") if resource.namespaced else ""
         found = emulator.read(resource, namespace, fixture["metadata"]["name"])
         assert found is not None
-        assert found["metadata"] == fixture["metadata"]
+        assert found["metadata"] == {**fixture["metadata"], "creationTimestamp": "2027-03-01T12:00:00Z"}
         assert found.get("spec") == fixture.get("spec")
 
 
