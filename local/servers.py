@@ -60,7 +60,7 @@ def _serve_aws(listener: socket.socket) -> None:
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
     from werkzeug.serving import make_server
 
-    from local import answers, transactions
+    from local import answers, messages, transactions
 
     class Handler(MotoRequestHandler):
         """Answers at once: headers and body leave in two writes, and nobody reads a line per request."""
@@ -72,8 +72,8 @@ def _serve_aws(listener: socket.socket) -> None:
         def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
             pass
 
-    transactions.install()
-    answers.install()
+    for part in (transactions, answers, messages):
+        part.install()
     dispatcher = DomainDispatcherApplication(create_backend_app)
     remember(dispatcher, "get_backend_for_host")
     remember(import_module("jsonpath_ng.ext"), "parse")
