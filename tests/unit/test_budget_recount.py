@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -10,7 +11,7 @@ from nebula.domain.claim import Claim
 from nebula.domain.unreadable import UnreadableClaim
 from nebula.placement.budget import committed, instances, that_fit
 from nebula.stores.claims import Budget
-from nebula.workflows.recount import recount_budgets
+from nebula.workflows.recount import AGREE_WITHIN, recount_budgets
 
 from tests.support.claims import NOW, POOL, SECOND, attempt, pending, placed
 from tests.support.world import World, pool_object
@@ -57,6 +58,27 @@ def test_downward_only_when_two_counts_agree() -> None:
     assert world.committed() == Decimal("2.00")
     tamper(world, "7")
     assert recount(world) == 0, "an old agreement does not count for a new difference"
+
+
+@pytest.mark.parametrize(("apart", "corrected"), [(AGREE_WITHIN, 1), (AGREE_WITHIN + SECOND, 0)])
+def test_two_counts_that_are_far_apart_do_not_agree(
+    apart: timedelta, corrected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = placed_world()
+    with monkeypatch.context() as lagging:
+        lagging.setattr(world.claims, "live", lambda *_: iter(()))
+        assert recount(world) == 0
+        world.clock.advance(apart)
+        assert recount(world) == corrected, "the index lagged again, by as much as then"
+    assert world.committed() == (0 if corrected else Decimal("2.00"))
+
+
+def test_a_difference_that_lasts_is_found_again_after_it_was_forgotten() -> None:
+    world = placed_world()
+    tamper(world, "7")
+    assert recount(world) == 0
+    world.clock.advance(timedelta(hours=20))
+    assert [recount(world), recount(world)] == [0, 1]
 
 
 def test_two_different_differences_do_not_agree() -> None:

@@ -8,12 +8,16 @@ money that is still spent is the error that costs.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from decimal import Decimal
 
 from nebula.domain.unreadable import UnreadableClaim
 from nebula.placement.budget import committed
 from nebula.stores.claims import Budget
 from nebula.workflows.services import Services
+
+#: Two counts in a row, one of which may have come late or been cut short.
+AGREE_WITHIN = timedelta(minutes=3)
 
 
 def recount_budgets(services: Services, cluster: str, node_pools: Iterable[str]) -> int:
@@ -49,8 +53,7 @@ def _correct(services: Services, counter: Budget, counted: Decimal, *, floor: bo
     if surplus == 0 or (surplus > 0 and floor):
         return False
     subject = f"budget/{counter.cluster}/{counter.node_pool}/{surplus.normalize():f}"
-    if surplus > 0 and not services.sightings.known(subject, services.clock.now()):
-        services.sightings.first_seen(subject, services.clock.now())
+    if surplus > 0 and not _agreed(services, subject):
         return False
     if not services.claims.correct_budget(counter, counted):
         return False
@@ -64,3 +67,18 @@ def _correct(services: Services, counter: Budget, counted: Decimal, *, floor: bo
     services.telemetry.count("BudgetCorrections")
     services.sightings.forget(subject)
     return True
+
+
+def _agreed(services: Services, subject: str) -> bool:
+    """Whether a sweep just before found the same difference; noted for the next one where none did.
+
+    One of hours ago agrees with nothing: machines cost alike, so an index that lags now differs by what it lagged then.
+    """
+    now = services.clock.now()
+    known = services.sightings.known(subject, now)
+    first = services.sightings.first_seen(subject, now)
+    if known and now - first > AGREE_WITHIN:
+        services.sightings.forget(subject)
+        services.sightings.first_seen(subject, now)
+        return False
+    return known
