@@ -7,6 +7,7 @@ import json
 
 import pytest
 from nebula.credentials.docker_config import BrokenDockerConfigError, DockerEntry, parse_docker_config
+from nebula.credentials.matching import matching_keys
 
 
 def _auth(text: str, *, padded: bool = True) -> str:
@@ -39,6 +40,12 @@ def test_auth_beats_user_and_password_padded_or_not(padded: bool) -> None:
 def test_half_a_surrogate_pair_is_read_as_a_kubelet_reads_it() -> None:
     assert _pair(_one({"username": "\ud800u", "password": "p\udfff"})) == ("\ufffdu", "p\ufffd")
     assert _pair(_one({"username": "\U0001f511", "password": "pä"})) == ("\U0001f511", "pä")
+
+
+def test_half_a_surrogate_pair_in_a_registry_is_some_other_registry() -> None:
+    config = parse_docker_config(rb'{"auths": {"r.io/\ud800": {}}, "credHelpers": {"\udfff": "x"}}')
+    assert [entry.key for entry in config.entries] == ["r.io/\ufffd"]
+    assert matching_keys([*config.helpers, "r.io/\ufffd", "r.io"], "r.io/app") == ("r.io",)
 
 
 def test_auth_may_be_broken_into_lines() -> None:

@@ -115,7 +115,7 @@ def _object(value: object, where: str) -> Mapping[str, Any]:
         return {}
     if not isinstance(value, Mapping):
         raise BrokenDockerConfigError(f"{where} is not an object")
-    return value
+    return {_encodable(key): item for key, item in value.items()}
 
 
 def _text(value: object, where: str) -> str:
@@ -123,5 +123,9 @@ def _text(value: object, where: str) -> str:
         return ""
     if not isinstance(value, str):
         raise BrokenDockerConfigError(f"{where} is not text")
-    # Half a surrogate pair fits in no ledger and no API. A kubelet's JSON reads it as U+FFFD, and so does this.
-    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _encodable(value)
+
+
+def _encodable(text: str) -> str:
+    """Half a surrogate pair fits in no ledger and no API. A kubelet's JSON reads it as U+FFFD, and so does this."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
