@@ -104,3 +104,40 @@ def test_an_event_about_a_claim_of_a_newer_release_is_taken_and_told_of() -> Non
     assert telemetry.total("Defects") == 1
     assert telemetry.total("EventsFailed") == 0
     assert ("error", "event about an unreadable claim", {"claim_id": "a" * 32, "fields": "phase"}) in telemetry.lines
+
+
+@pytest.mark.parametrize(("seconds", "tried"), [(2.9, 4), (3.0, 1)])
+def test_a_cluster_that_hangs_takes_its_time_from_the_others_only_once(seconds: float, tried: int) -> None:
+    clock = [100.0]
+    seen: list[str] = []
+    telemetry = MemoryTelemetry()
+
+    def act(envelope: Envelope) -> str:
+        cluster = envelope.read(PodDetail).cluster
+        seen.append(cluster)
+        if cluster == "hangs":
+            clock[0] += seconds
+            raise TimeoutError
+        return "placed"
+
+    bodies = [_changed(cluster=name) for name in ("hangs", "well", "hangs", "well", "hangs", "hangs", "well")]
+    answer = handle(_batch(*bodies), act, telemetry, monotonic=lambda: clock[0])
+    assert [f["itemIdentifier"] for f in answer["batchItemFailures"]] == ["m0", "m2", "m4", "m5"]
+    assert (seen.count("hangs"), seen.count("well")) == (tried, 3)
+    assert sum(text == "event put off" for _, text, _ in telemetry.lines) == 4 - tried
+    assert telemetry.total("EventsFailed") == tried
+
+
+def test_a_slow_failure_of_an_event_without_a_cluster_puts_nobody_off() -> None:
+    clock = [0.0]
+    seen: list[str] = []
+
+    def act(envelope: Envelope) -> str:
+        seen.append(envelope.detail_type)
+        clock[0] += 60
+        raise TimeoutError
+
+    bodies = [json.dumps({**GOOD, "detail": {"instance-id": "i-1"}}) for _ in range(3)]
+    answer = handle(_batch(*bodies, "junk"), act, MemoryTelemetry(), monotonic=lambda: clock[0])
+    assert len(answer["batchItemFailures"]) == 4
+    assert len(seen) == 3

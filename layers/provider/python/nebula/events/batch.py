@@ -8,6 +8,7 @@ cold start.
 from __future__ import annotations
 
 import json
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,18 +26,24 @@ MAX_BODY = 256 * 1024
 #: What a line in the log says of an event: which object or claim it was about, cut to a sane length.
 _NAMED = ("cluster", "namespace", "uid", "claim_id", "instance-id", "credential_key")
 _SHOWN_CHARACTERS = 256
+#: A record that fails after so long has waited for somebody who does not answer.
+SLOW_SECONDS = 3.0
 
 
-def handle(event: object, act: Act, telemetry: Telemetry) -> dict[str, Any]:
+def handle(
+    event: object, act: Act, telemetry: Telemetry, *, monotonic: Callable[[], float] = time.monotonic
+) -> dict[str, Any]:
     """Run ``act`` for each event; returns ``batchItemFailures`` for an SQS batch, ``{}`` for a bare event.
 
-    ``act`` answers with the outcome in a few words; each event leaves one line with it. A record that
-    fails is named in the answer and comes again; the others are not touched by it. A malformed record is
-    refused with the fields named and no value shown. One about a claim that only a newer release can read is taken
-    without effect: the ledger brings the claim up again, and the message would only die. A bare event's error rises.
+    ``act`` answers with the outcome in a few words; each event leaves one line with it. A record that fails is named
+    in the answer and comes again; the others are not touched by it, unless it failed slowly: then those of the same
+    cluster are put off untried, so that a cluster that hangs does not take the function's time from the rest of the
+    batch. A malformed record is refused with the fields named and no value shown. One about a claim that only a newer
+    release can read is taken without effect: the ledger brings the claim up again, and the message would only die. A
+    bare event's error rises.
     """
     if isinstance(event, Mapping) and "Records" in event:
-        return _batch(event, act, telemetry)
+        return _batch(event, act, telemetry, monotonic)
     _run(parse_envelope(event), act, telemetry)
     return {}
 
@@ -58,9 +65,28 @@ def _run(envelope: Envelope, act: Act, telemetry: Telemetry) -> None:
     telemetry.info("event handled", detail_type=envelope.detail_type, outcome=outcome, **about)
 
 
-def _batch(event: Mapping[str, Any], act: Act, telemetry: Telemetry) -> dict[str, Any]:
-    failed = [record["messageId"] for record in event["Records"] if not _handled(record, act, telemetry)]
+def _batch(event: Mapping[str, Any], act: Act, telemetry: Telemetry, monotonic: Callable[[], float]) -> dict[str, Any]:
+    failed: list[str] = []
+    silent: set[str] = set()
+    for record in event["Records"]:
+        cluster = _cluster_of(record) if silent else ""
+        began = monotonic()
+        if cluster in silent:
+            telemetry.warning("event put off", message_id=record["messageId"], cluster=cluster)
+            failed.append(record["messageId"])
+        elif not _handled(record, act, telemetry):
+            failed.append(record["messageId"])
+            silent |= {_cluster_of(record)} - {""} if monotonic() - began >= SLOW_SECONDS else set()
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+
+
+def _cluster_of(record: Mapping[str, Any]) -> str:
+    """The cluster that a record speaks of, "" where it names none."""
+    try:
+        cluster = _read(record["body"]).detail.get("cluster")
+    except MalformedEventError:
+        return ""
+    return cluster if isinstance(cluster, str) else ""
 
 
 def _handled(record: Mapping[str, Any], act: Act, telemetry: Telemetry) -> bool:
