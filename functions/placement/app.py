@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 from nebula.events.batch import handle, outcome_of
 from nebula.events.details import ClaimDetail, DetailType, ExplainDetail, NodePoolDetail, PodDetail
 from nebula.events.envelope import Envelope, MalformedEventError, parse_envelope
+from nebula.kubernetes.batch_reads import BatchClusters
 from nebula.settings import Settings
 from nebula.wiring import build
 from nebula.workflows.explain import explain_pod
@@ -29,18 +31,20 @@ def handler(event: object, _context: object) -> dict[str, Any]:
     if isinstance(event, dict) and event.get("detail-type") == DetailType.EXPLAIN:
         asked = parse_envelope(event).read(ExplainDetail)
         return explain_pod(services(), asked.pod, asked.node_pool, asked.cluster)
-    return handle(event, _act, services().telemetry)
+    whole = services()
+    batch = replace(whole, clusters=BatchClusters(whole.clusters, whole.clock))
+    return handle(event, partial(_act, batch), whole.telemetry)
 
 
-def _act(envelope: Envelope) -> str:
+def _act(batch: Services, envelope: Envelope) -> str:
     if envelope.detail_type in _POD_EVENTS:
         pod = envelope.read(PodDetail)
-        return outcome_of(place_pod(services(), pod.cluster, pod.namespace, pod.name, pod.uid))
+        return outcome_of(place_pod(batch, pod.cluster, pod.namespace, pod.name, pod.uid))
     if envelope.detail_type in _CLAIM_EVENTS:
         claim = envelope.read(ClaimDetail)
         due = envelope.detail_type == DetailType.CLAIM_DUE
-        return outcome_of(place_claim(services(), claim.claim_id, due=due))
+        return outcome_of(place_claim(batch, claim.claim_id, due=due))
     if envelope.detail_type == DetailType.NODEPOOL_CHANGED:
         pool = envelope.read(NodePoolDetail)
-        return f"{node_pool_changed(services(), pool.cluster, pool.name)} claims woken"
+        return f"{node_pool_changed(batch, pool.cluster, pool.name)} claims woken"
     raise MalformedEventError("detail-type: not one that placement is woken by")
