@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from nebula.domain.credential import Credential, CredentialKey, CredentialState
 from nebula.stores.credentials import CredentialConflictError, CredentialStore
+from nebula.stores.dynamo_credentials import DynamoCredentialStore
 
 from tests.support.claims import NOW, SECOND
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 
 def credential(fingerprint: str = "abc", generation: int = 1, **changes: object) -> Credential:
@@ -27,6 +33,7 @@ FULL = credential(
     note="in use, kept",
     revocation_announced_at=NOW,
     revocation_acknowledged_at=NOW,
+    forget_at=NOW + 400 * 24 * 3600 * SECOND,
 )
 
 
@@ -93,3 +100,13 @@ def test_all_shows_retired_rows_only_on_request(credentials: CredentialStore) ->
 def test_all_reads_every_page(credentials: CredentialStore) -> None:
     made = {str(credentials.create(credential(f"f{n}", note="x" * 60_000)).key) for n in range(40)}
     assert {str(row.key) for row in credentials.all()} == made
+
+
+def test_a_row_expires_in_dynamodb_only_once_it_may_be_forgotten(dynamodb: DynamoDBClient) -> None:
+    store = DynamoCredentialStore(dynamodb, "credentials")
+    store.create(credential("kept", state=CredentialState.RETIRED, retired_at=NOW, expires_at=NOW))
+    may_go = store.create(credential("over", state=CredentialState.RETIRED, retired_at=NOW))
+    store.save(may_go, may_go.model_copy(update={"forget_at": NOW + SECOND}))
+    items = {item["key"]["M"]["fingerprint"]["S"]: item for item in dynamodb.scan(TableName="credentials")["Items"]}
+    assert items["over"]["forget_at_epoch"] == {"N": str(int(NOW.timestamp()) + 1)}
+    assert "forget_at_epoch" not in items["kept"]

@@ -46,7 +46,7 @@ def test_only_what_may_be_forgotten_expires() -> None:
     assert expiry == {
         "ClaimsTable": {"AttributeName": "expires_at", "Enabled": True},
         "BlocksTable": {"AttributeName": "expires_at_epoch", "Enabled": True},
-        "CredentialsTable": None,
+        "CredentialsTable": {"AttributeName": "forget_at_epoch", "Enabled": True},
     }
 
 

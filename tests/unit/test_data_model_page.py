@@ -23,7 +23,7 @@ DERIVED = {
         "expires_at",
     },
     "Blocks table": {"block_key", "expires_at_epoch"},
-    "Credentials table": {"credential", "generation"},
+    "Credentials table": {"credential", "generation", "forget_at_epoch"},
 }
 
 

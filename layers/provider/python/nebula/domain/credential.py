@@ -53,7 +53,8 @@ class Credential(StoredModel):
     when a retirement took the row, ``unseen_since`` when one first missed the object without proof that
     it is gone, ``note`` why it was put off last, or at last why it went. ``lent_to`` is the account in
     which the object was last seen (``workflows.accounts``), ``clusters`` the UIDs of the sources' clusters by name,
-    ``keyed_by`` which fingerprint key it was named with ("": by a release that did not note it).
+    ``keyed_by`` which fingerprint key it was named with ("": by a release that did not note it). ``forget_at`` is since
+    when the ledger may lose a retired row.
     """
 
     key: CredentialKey
@@ -77,3 +78,4 @@ class Credential(StoredModel):
     note: str = ""
     revocation_announced_at: AwareDatetime | None = None
     revocation_acknowledged_at: AwareDatetime | None = None
+    forget_at: AwareDatetime | None = None

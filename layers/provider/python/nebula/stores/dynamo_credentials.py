@@ -1,7 +1,8 @@
 """The credentials ledger in DynamoDB (design §9).
 
-Table: HASH ``credential`` (``provider/account/fingerprint``), RANGE ``generation`` (Number). No index and no TTL:
-retired rows stay as the record of what was lent. No attribute is secret.
+Table: HASH ``credential`` (``provider/account/fingerprint``), RANGE ``generation`` (Number). No index. A row that has
+``forget_at`` also has ``forget_at_epoch`` (whole seconds, the table's TTL); any other stays, as the record of what was
+lent. No attribute is secret.
 """
 
 from __future__ import annotations
@@ -68,4 +69,7 @@ def _row_key(key: CredentialKey) -> dict[str, Any]:
 
 
 def _item_of(credential: Credential) -> Item:
-    return to_item(credential) | to_attributes(_row_key(credential.key))
+    derived = _row_key(credential.key)
+    if credential.forget_at is not None:
+        derived["forget_at_epoch"] = int(credential.forget_at.timestamp())
+    return to_item(credential) | to_attributes(derived)

@@ -8,6 +8,7 @@ from nebula.credentials.policy import RetirementPolicies, past_max_age
 from nebula.domain.base import Model
 from nebula.domain.credential import Credential
 from nebula.stores.credentials import CredentialConflictError
+from nebula.workflows.forget import let_forget
 from nebula.workflows.retire_outcome import Kind, Outcome
 from nebula.workflows.retire_provider import ProviderRun
 from nebula.workflows.revoke import acknowledge_revocation, remind
@@ -29,13 +30,13 @@ class RetirementReport(Model):
 
 
 def retire_credentials(services: Services, policies: RetirementPolicies) -> RetirementReport:
-    """One run: read the sources, remind of revocations, then retire what is due, provider by provider.
+    """One run: read the sources, remind of revocations, let go of what is over, then retire what is due.
 
     Every step is a conditional write on what was read, so that a run may die anywhere and the next one
     goes on from the rows. A provider that fails is named in the report and stops no other.
     """
     rows = refresh_sources(services, tuple(services.credentials.all(include_retired=True)), limit=policies.source_limit)
-    rows = tuple(_close_aged(services, row, policies) for row in remind(services, rows))
+    rows = tuple(_close_aged(services, row, policies) for row in let_forget(services, remind(services, rows)))
     names = _providers(services, rows)
     runs = [_provider_run(services, policies, name, rows) for name in names]
     for run in runs:

@@ -27,9 +27,10 @@ def newest(rows: Sequence[Credential]) -> list[Credential]:
 def awaits_revocation(row: Credential) -> bool:
     """Whether the newest row of a password asks for its revocation.
 
-    A password that expires by itself (ECR) needs nobody.
+    A password that expires by itself (ECR) needs nobody, and of one that may be forgotten nothing is asked.
     """
-    return row.superseded_at is not None and row.expires_at is None and row.revocation_acknowledged_at is None
+    settled = (row.expires_at, row.revocation_acknowledged_at, row.forget_at)
+    return row.superseded_at is not None and not any(settled)
 
 
 def remind(services: Services, rows: Sequence[Credential]) -> tuple[Credential, ...]:
