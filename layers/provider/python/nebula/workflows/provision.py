@@ -29,7 +29,7 @@ from nebula.workflows.image_wait import pull_secrets_version
 from nebula.workflows.pod_report import show_waiting
 from nebula.workflows.preparation import NotReadyError, Preparation, prepare, show_provisioning
 from nebula.workflows.pull_choice import go_on_with_next
-from nebula.workflows.rejection import give_up_unknown, not_sent, paused_until, reject, wait_out
+from nebula.workflows.rejection import give_up_unknown, not_sent, pass_over, pause_of, reject, standing_blocks, wait_out
 from nebula.workflows.release import release
 from nebula.workflows.services import Services
 from nebula.workflows.terminate import reclaim
@@ -81,10 +81,16 @@ def _leased(claim: Claim, now: datetime) -> bool:
 
 
 def _begin(services: Services, claim: Claim) -> Claim:
-    """Checks, then the lease, then the create. A throttled provider is not asked for anybody."""
-    paused = paused_until(services, claim)
+    """Checks, then the lease, then the create. A throttled provider is not asked for anybody.
+
+    Nor is one asked for what it has refused to another Pod since this one was placed.
+    """
+    blocks = standing_blocks(services, claim)
+    paused = pause_of(blocks)
     if paused is not None:
         return wait_out(services, claim, paused)
+    if blocks:
+        return pass_over(services, claim, blocks)
     try:
         prepared = prepare(services, claim)
     except NotReadyError as not_ready:

@@ -6,6 +6,7 @@ sees what to avoid.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from nebula.domain.claim import AttemptOutcome, Claim, Phase
@@ -20,7 +21,8 @@ from nebula.lifecycle.transitions import (
     outcome_unknown,
     throttled,
 )
-from nebula.placement.blocklist import RATE_LIMITED, block_for
+from nebula.placement.blocklist import RATE_LIMITED, block_for, matches, refusal_of
+from nebula.placement.verdict import Reason
 from nebula.providers.errors import (
     BlockScope,
     ImagePullError,
@@ -78,12 +80,36 @@ def _pod_refused(claim: Claim, error: ProviderError, message: str, now: datetime
     return moved.model_copy(update={"pull_secrets_version": pull_secrets, "refused_pulls": ()})
 
 
-def paused_until(services: Services, claim: Claim) -> datetime | None:
-    """When the pause of the claim's provider ends, None when it is not throttled: one Pod's 429 holds for all."""
+def standing_blocks(services: Services, claim: Claim) -> list[Block]:
+    """What stands in the way of a Placed claim's candidate now: others may have been refused since it was placed."""
     if claim.candidate is None:
-        return None
+        return []
     blocks = services.blocks.active(claim.candidate.provider, services.clock.now())
+    return [block for block in blocks if matches(block, claim.candidate)]
+
+
+def pause_of(blocks: Sequence[Block]) -> datetime | None:
+    """When the pause of a provider ends, None when it is not throttled: one Pod's 429 holds for all."""
     return max((block.expires_at for block in blocks if block.kind == RATE_LIMITED), default=None)
+
+
+def pass_over(services: Services, claim: Claim, blocks: Sequence[Block]) -> Claim:
+    """Place a claim anew whose candidate was refused to another Pod: nothing was asked for it.
+
+    Raises ``ConflictError`` when somebody else moved the claim meanwhile.
+    """
+    now = services.clock.now()
+    refusal = refusal_of(blocks, now)
+    detail = refusal.detail if refusal is not None else ""
+    moved = back_to_pending(
+        claim,
+        now,
+        reason=str(Reason.BLOCKED),
+        message=f"{_provider(claim)} has refused this to another Pod meanwhile: {detail}",
+        next_action_at=_rest(claim, now),
+        rejected=True,
+    )
+    return announce_rejection(services, services.claims.save(claim, moved))
 
 
 def wait_out(services: Services, claim: Claim, until: datetime) -> Claim:

@@ -1,0 +1,77 @@
+"""Many Pods that were placed on what turns out to be refused: the first to ask learns it for all."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from nebula.domain.claim import Phase
+from nebula.providers.errors import (
+    AuthenticationError,
+    InsufficientBalanceError,
+    NoCapacityError,
+    ProviderError,
+    UnsupportedAcceleratorError,
+)
+from nebula.providers.simulated import Call
+
+from tests.support.placements import released
+from tests.support.world import World, pool_object
+
+COUNT = 12
+NAMES = [f"train-{number}" for number in range(COUNT)]
+
+
+def _all_placed(world: World) -> None:
+    """Pods that are placed before anything is asked for any of them."""
+    for name in NAMES:
+        world.create_pod(name)
+    for event in list(world.collect()):
+        world.queue.remove(event)
+        world.deliver(event)
+    assert {world.claim(name).phase for name in NAMES} == {Phase.PLACED}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NoCapacityError("none left"),
+        UnsupportedAcceleratorError("not sold"),
+        AuthenticationError("bad key"),
+        InsufficientBalanceError("no money"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_one_refusal_is_enough_for_all_that_were_placed_there(error: ProviderError) -> None:
+    world = World()
+    _all_placed(world)
+    world.simulated.script.fail(Call.PROVISION, error, times=1000)
+    world.pump()
+    assert world.simulated.script.counts[Call.PROVISION] == 1
+    for name in NAMES:
+        claim = world.claim(name)
+        assert (claim.phase, claim.reason, claim.exclusions) == (Phase.PENDING, "blocked", ())
+        assert released(world, name)["message"].startswith("blocked: none of 1 candidates")
+    assert world.committed() == 0
+
+
+def test_they_go_on_elsewhere_at_once() -> None:
+    world = World(pool=pool_object("simulated", capacityTypes=["Spot", "OnDemand"]))
+    _all_placed(world)
+    refused = NoCapacityError("no spot left")
+    world.simulated.script.fail(
+        Call.PROVISION, refused, times=1000, matches=lambda asked: asked.candidate.capacity_type == "Spot"
+    )
+    world.pump()
+    assert {world.claim(name).phase for name in NAMES} == {Phase.RELEASED}
+    assert world.simulated.script.counts[Call.PROVISION] == COUNT + 1
+
+
+def test_a_block_that_is_over_or_elsewhere_keeps_nobody() -> None:
+    world = World()
+    _all_placed(world)
+    world.simulated.script.fail(Call.PROVISION, NoCapacityError("none left"))
+    world.deliver(next(event for event in world.collect() if event["detail-type"] == "Claim Placed"))
+    world.clock.advance(timedelta(seconds=31))
+    world.pump()
+    assert sum(world.claim(name).phase is Phase.RELEASED for name in NAMES) >= COUNT - 1
