@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nebula.kubernetes.names import CONDITION_RELEASED
-from nebula.providers.redaction import redact
+from nebula.providers.redaction import MOST_READ, redact
 from pydantic import SecretStr
 
 from local.kubernetes.resources import EVENTS, SECRETS
@@ -70,6 +70,15 @@ def test_a_secret_that_the_provider_cut_short_does_not_come_back(kept: int) -> N
     value = "CANARY-0123456789-abcdef"
     said = redact(f"bad: {value[:kept]}…; also {value[:kept]}", [SecretStr(value)])
     assert said == "bad: ***…; also ***"
+
+
+@pytest.mark.parametrize("kept", range(12))
+def test_of_a_long_answer_only_the_beginning_is_read_and_no_half_secret_is_left_there(kept: int) -> None:
+    value = "CANARY-0123456789-abcdef"
+    echoed = " " * (MOST_READ - 100 * len(value) - kept) + value * 101
+    said = redact(f"{echoed} and much more" * 100, [SecretStr(value)])
+    assert "CANA" not in said
+    assert set(said) <= {"*", " "}
 
 
 def test_what_is_no_secret_stays() -> None:

@@ -11,6 +11,9 @@ from urllib.parse import quote, quote_plus
 from pydantic import SecretStr
 
 MAX_TEXT = 512
+#: Characters of an answer that are looked at: a provider may quote all that was sent, and thousands of secrets are
+#: each looked for in a dozen spellings.
+MOST_READ = 16 * 1024
 _SHORTEST = 4
 #: A provider may cut what it quotes: this many first characters of a secret are enough to know it by.
 _BEGINNING = 8
@@ -25,12 +28,14 @@ def redact(text: str, secrets: Iterable[SecretStr] = (), *, limit: int = MAX_TEX
     A secret is known as it is, line by line, and as JSON, a Python or URL or HTML text or base64 would
     spell it; also by its beginning or its end, where the rest was cut off. Secrets are taken out before the cut,
     longest first, so that no half of one remains. Values of fewer than four characters are left:
-    taking out every ``1`` would leave no text.
+    taking out every ``1`` would leave no text. Of more than ``MOST_READ`` characters the rest is not looked at.
     """
+    cut, text = len(text) > MOST_READ, text[:MOST_READ]
     forms = {form for secret in secrets for form in _spellings(secret.get_secret_value()) if len(form) >= _SHORTEST}
     for form in sorted(forms, key=len, reverse=True):
         text = _without_ends(text.replace(form, _HIDDEN), form)
-    line = " ".join(text.split())
+    # What the cut leaves of a secret may be too short to know it by.
+    line = " ".join((text[:-_BEGINNING] if cut else text).split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
