@@ -84,15 +84,20 @@ def _imports(section: Section) -> str:
     )
 
 
-def _stack_share(section: Section) -> str:
-    ready, gone = section["up"], section["down"]
-    return (
-        f"{section['pods']} Pods up in {ready['seconds']:g} s, down in {gone['seconds']:g} s; "
-        f"CPU share of the simulators {section['emulator_share']:.0%} ({section['cpu_summary']})"
-    )
+def _stack_detail(direction: str) -> Callable[[Section], str]:
+    def detail(section: Section) -> str:
+        phase = section[direction]
+        return (
+            f"{section['pods']} Pods, {phase['pods_per_second']:g}/s, a tick each {section['tick_seconds']:g} s; "
+            f"p50/p95/max s: {_last_stages(phase)}; "
+            f"CPU share of the simulators in both directions {section['emulator_share']:.0%} ({section['cpu_summary']})"
+        )
+
+    return detail
 
 
 _ENGINE = "memory ledgers, simulated provider that runs at creation, Kubernetes emulator over HTTP; wall clock"
+_STACK = "moto, RunPod simulator and Kubernetes emulator over HTTP; wall clock"
 BUDGETS = (
     Budget(
         "decision",
@@ -143,9 +148,19 @@ BUDGETS = (
         "stack",
         "s",
         None,
-        "moto, RunPod simulator and Kubernetes emulator over HTTP; wall clock",
+        _STACK,
         lambda s: s["up"]["seconds"],
-        _stack_share,
+        _stack_detail("up"),
+    ),
+    Budget(
+        "stack-down",
+        "local stack: Pods deleted to gone",
+        "stack",
+        "s",
+        None,
+        _STACK,
+        lambda s: s["down"]["seconds"],
+        _stack_detail("down"),
     ),
     Budget(
         "provider-calls",

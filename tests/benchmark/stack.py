@@ -1,7 +1,7 @@
 """The local stack: the functions on the real template over moto, the RunPod simulator and the Kubernetes emulator.
 
-Reported without a limit: two thirds and more of its processor time are the simulators'. The share is given, so that
-nobody takes the figure for the product's.
+Reported without a limit: more than half of its processor time is the simulators'. The share is given, so that nobody
+takes the figure for the product's.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tests.benchmark.engine import UnmeasuredError
 from tests.benchmark.stages import summary
 
 DIRECTORY = ROOT / ".local" / "bench"
-#: As in an installation. moto copies the whole table for each transaction, so that its answers take longer the more
-#: claims there are; with shortened time-outs calls would fail that would not fail on AWS.
+#: As in an installation. A look at hundreds of claims takes moto seconds; with shortened time-outs calls would fail
+#: that would not fail on AWS.
 DIVISOR = 1.0
 QUIET_SECONDS = 600.0
 UP = ("created", "released", "bound", "Running", "Ready")

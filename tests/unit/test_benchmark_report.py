@@ -68,6 +68,14 @@ def test_rows_come_only_from_what_was_asked_for() -> None:
     assert "CPU 20.0 ms a Pod without the observer" in found["engine-up"].detail
 
 
+def test_both_directions_of_the_local_stack_say_their_stages_and_the_share_of_the_emulators() -> None:
+    found = of({"stack": {**ENGINE, "tick_seconds": 15.0, "emulator_share": 0.58, "cpu_summary": "aws 77 s"}})
+    assert [(row.figure, row.verdict) for row in found.values()] == [(9.5, Verdict.REPORTED), (10.5, Verdict.REPORTED)]
+    for row in found.values():
+        assert "created 0/0/0, Ready 5/8/9" in row.detail
+        assert "58% (aws 77 s)" in row.detail
+
+
 def test_a_run_of_another_size_is_held_against_no_limit() -> None:
     assert of({"engine": {**ENGINE, "pods": 20}})["engine-down"].verdict is Verdict.REPORTED
 
