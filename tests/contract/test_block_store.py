@@ -69,3 +69,17 @@ def test_clear_removes_one_provider(blocks: BlockStore) -> None:
     assert blocks.clear("runpod") == 0
     assert blocks.active("runpod", NOW) == []
     assert blocks.active("modal", NOW) == [other]
+
+
+def test_a_place_of_any_length_can_be_blocked_and_is_told_from_another(blocks: BlockStore) -> None:
+    long = ",".join(f"region-{number}" for number in range(400))
+    made = [
+        blocks.put(block(region=long)),
+        blocks.put(block(region=long + "-b")),
+        blocks.put(block(region=long, kind="x")),
+    ]
+    assert len({one.key for one in made}) == 3
+    assert sorted(one.key for one in blocks.active("runpod", NOW)) == sorted(one.key for one in made)
+    assert blocks.put(block(60 * SECOND, region=long)).expires_at == NOW + 60 * SECOND
+    assert len(blocks.active("runpod", NOW)) == 3
+    assert blocks.clear("runpod") == 3

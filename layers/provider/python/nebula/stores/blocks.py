@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime
 from typing import Protocol
 
 from pydantic import AwareDatetime
 
 from nebula.domain.base import StoredModel
+
+#: DynamoDB takes range keys of up to 1,024 bytes.
+MAX_KEY_BYTES = 1024
 
 
 class Block(StoredModel):
@@ -29,8 +33,14 @@ class Block(StoredModel):
 
     @property
     def key(self) -> str:
-        """``kind/shape/tier/region``; unique within the provider."""
-        return f"{self.kind}/{self.shape}/{self.capacity_type}/{self.region}"
+        """``kind/shape/tier/region``; unique within the provider. A digest where that is too long for a key.
+
+        A NodePool may list any number of regions and parameters.
+        """
+        text = f"{self.kind}/{self.shape}/{self.capacity_type}/{self.region}"
+        if len(text.encode()) <= MAX_KEY_BYTES:
+            return text
+        return f"{self.kind}/sha256/{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 class BlockStore(Protocol):
