@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import socket
+import struct
+from threading import Thread
 from typing import Any
 
 import pytest
 import requests
 import urllib3
+from nebula import http_adapter
 from nebula.http import HttpClient, TransportError, new_session
 from nebula.http_adapter import DirectAdapter
 
@@ -92,3 +97,40 @@ def test_certificates_are_trusted_as_requests_does() -> None:
 def test_a_header_that_would_split_the_request_is_not_sent() -> None:
     with pytest.raises(TransportError, match="ValueError"):
         HttpClient(new_session()).send("POST", "http://127.0.0.1:1/", headers={"Authorization": "a\r\nb: c"})
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("idle", [5.0, 40.0, -40.0])
+def test_a_connection_that_idled_long_is_not_trusted_with_a_create(
+    idle: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The peer has given it up, and a function that was frozen has not heard of that: no answer would come."""
+    now = 1_000_000.0
+    monkeypatch.setattr("nebula.http_adapter.time.time", lambda: now)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        Thread(target=_answer_once_each, args=(server,), daemon=True).start()
+        http = HttpClient(new_session())
+        assert http.send("GET", address, headers={}).status == 200
+        now += idle
+        if abs(idle) > http_adapter.IDLE_SECONDS:
+            assert http.send("POST", address, headers={}, body=b"x").status == 200
+        else:
+            with pytest.raises(TransportError):
+                http.send("POST", address, headers={}, body=b"x")
+
+
+def _answer_once_each(server: socket.socket) -> None:
+    """Answer the first call of each connection, and reset the connection at the second."""
+    with contextlib.suppress(OSError):
+        while True:
+            connection, _ = server.accept()
+            Thread(target=_answer_once, args=(connection,), daemon=True).start()
+
+
+def _answer_once(connection: socket.socket) -> None:
+    with connection, contextlib.suppress(OSError):
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        connection.recv(65536)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

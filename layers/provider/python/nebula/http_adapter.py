@@ -7,6 +7,7 @@ is made by ``requests`` itself, once for each address.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -16,6 +17,33 @@ from requests.adapters import HTTPAdapter
 from requests.structures import CaseInsensitiveDict
 
 _ADDRESSES = 4
+#: A connection that was not used for so long (seconds) is made anew. A function is frozen between two events, and does
+#: not hear that a peer or a NAT gave the connection up; what is then sent on it fails, and a create that fails so may
+#: have happened for all that anybody knows.
+IDLE_SECONDS = 30.0
+
+
+class _Fresh:
+    """Before a pool of ``urllib3``: takes no connection that idled for long, by the clock that runs on in a freeze."""
+
+    def _put_conn(self, conn: Any) -> None:
+        if conn is not None:
+            conn.idle_since = time.time()
+        super()._put_conn(conn)  # type: ignore[misc]
+
+    def _get_conn(self, timeout: float | None = None) -> Any:
+        conn = super()._get_conn(timeout)  # type: ignore[misc]
+        if not 0 <= time.time() - getattr(conn, "idle_since", time.time()) < IDLE_SECONDS:
+            conn.close()
+        return conn
+
+
+class _FreshHttp(_Fresh, urllib3.HTTPConnectionPool):
+    pass
+
+
+class _FreshHttps(_Fresh, urllib3.HTTPSConnectionPool):
+    pass
 
 
 class DirectAdapter(HTTPAdapter):
@@ -27,6 +55,11 @@ class DirectAdapter(HTTPAdapter):
     def __init__(self, *, pool_size: int = 16) -> None:
         self._pools: dict[tuple[object, ...], urllib3.HTTPConnectionPool] = {}
         super().__init__(pool_connections=2 * _ADDRESSES, pool_maxsize=pool_size)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """Give every pool our look at its connections."""
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = {"http": _FreshHttp, "https": _FreshHttps}
 
     def send(
         self,
