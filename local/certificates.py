@@ -52,8 +52,8 @@ def for_loopback(now: datetime | None = None, *, identified: bool = True) -> Cer
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    signed = [_pem(made.sign(authority_key, hashes.SHA256())) for made in (authority, certificate)]
-    return Certificates(*signed, private.decode())
+    trusted, shown = (_pem(made.sign(authority_key, hashes.SHA256())) for made in (authority, certificate))
+    return Certificates(trusted, shown, private.decode())
 
 
 def _name(text: str) -> x509.Name:
