@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from nebula.domain.candidate import Candidate
@@ -97,7 +97,7 @@ def matches(block: Block, candidate: Candidate) -> bool:
 
 def matches_shape(block: Block, accelerator: str | None, shape_name: str) -> bool:
     """Whether a block covers a shape: any, every count of its accelerator, or exactly this one."""
-    return block.shape in {ANY, shape_name, f"{accelerator or CPU_ONLY}:*"}
+    return block.shape in (ANY, shape_name) or block.shape == f"{accelerator or CPU_ONLY}:*"
 
 
 def refusal_of(blocks: Iterable[Block], now: datetime) -> Refusal | None:
@@ -119,28 +119,28 @@ def refusal_of(blocks: Iterable[Block], now: datetime) -> Refusal | None:
     return Refusal(reason, f"{named.reason} ({named.code})" if named.code else named.reason, frees_at)
 
 
-class Blockade:
-    """The blocks of one provider that cover one shape, found by tier and place."""
+class Fence:
+    """The blocks of one provider that cover one shape in one tier: those of a place, and those of every place."""
 
-    __slots__ = ("_by_place", "_wide")
+    __slots__ = ("_everywhere", "_places")
 
-    def __init__(self, blocks: Iterable[Block], accelerator: str | None, shape_name: str) -> None:
-        self._by_place: dict[tuple[str, str], list[Block]] = {}
+    def __init__(self, blocks: Sequence[Block], tier: str) -> None:
+        self._everywhere: list[Block] = []
+        self._places: dict[str, list[Block]] = {}
         for block in blocks:
-            if matches_shape(block, accelerator, shape_name):
-                self._by_place.setdefault((block.capacity_type, block.region), []).append(block)
-        self._wide = any(ANY in key for key in self._by_place)
+            if block.capacity_type not in (tier, ANY):
+                continue
+            if block.region == ANY:
+                self._everywhere.append(block)
+            else:
+                self._places.setdefault(block.region, []).append(block)
 
-    def refusal(self, tier: str, place: str, now: datetime) -> Refusal | None:
+    def refusal(self, place: str, now: datetime) -> Refusal | None:
         """What stands in the way of a candidate, None when nothing does."""
-        found = self._by_place
-        if not found:
-            return None
-        exact = found.get((tier, place))
-        if not self._wide:
-            return None if exact is None else refusal_of(exact, now)
-        wide = ((tier, ANY), (ANY, place), (ANY, ANY))
-        return refusal_of([*(exact or ()), *(block for key in wide for block in found.get(key, ()))], now)
+        here = self._places.get(place)
+        if self._everywhere:
+            return refusal_of([*(here or ()), *self._everywhere], now)
+        return None if here is None else refusal_of(here, now)
 
 
 def _word(error: ProviderError) -> str:

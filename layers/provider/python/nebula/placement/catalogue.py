@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 
 from nebula.domain.candidate import CapacityType, Shape
@@ -40,6 +40,25 @@ class Stock:
         return found if len(found) <= MAX_INSTANCE_TYPES else found[:MAX_INSTANCE_TYPES]
 
 
+class Shelf(dict[tuple[str, ...], Stock]):
+    """What is sold of one shape in one tier, by region set (the provider's ids; empty = anywhere).
+
+    Worked out when a region set is first asked for; a plain look-up from then on.
+    """
+
+    def __init__(self, quotes: tuple[Quote, ...] = ()) -> None:
+        super().__init__()
+        self._quotes = quotes
+
+    def __missing__(self, regions: tuple[str, ...]) -> Stock:
+        """Gather what is sold in any of the regions."""
+        wanted = frozenset(regions)
+        sold = tuple(offer for offer in self._quotes if offer.sold_in(wanted))
+        found = Stock(sold=sold, available=tuple(offer for offer in sold if offer.available_in(wanted)))
+        self[regions] = found
+        return found
+
+
 @dataclass(slots=True)
 class Lineup:
     """Everything of one catalogue that serves one shape.
@@ -50,18 +69,13 @@ class Lineup:
 
     counts: tuple[int, ...]
     tiers: frozenset[CapacityType]
-    quotes: dict[tuple[CapacityType, int], tuple[Quote, ...]]
-    _stock: dict[tuple[CapacityType, int, tuple[str, ...]], Stock] = field(default_factory=dict)
+    shelves: dict[tuple[CapacityType, int], Shelf]
 
-    def stock(self, tier: CapacityType, count: int, regions: tuple[str, ...]) -> Stock:
-        """What is sold in a tier and in any of ``regions`` (the provider's ids; empty = anywhere)."""
-        key = (tier, count, regions)
-        found = self._stock.get(key)
+    def shelf(self, tier: CapacityType, count: int) -> Shelf:
+        """What is sold in a tier with so many accelerators; an empty one where nothing is."""
+        found = self.shelves.get((tier, count))
         if found is None:
-            wanted = frozenset(regions)
-            sold = tuple(offer for offer in self.quotes.get((tier, count), ()) if offer.sold_in(wanted))
-            found = Stock(sold=sold, available=tuple(offer for offer in sold if offer.available_in(wanted)))
-            self._stock[key] = found
+            found = self.shelves[tier, count] = Shelf()
         return found
 
 
@@ -108,5 +122,7 @@ def _arrange(offerings: Sequence[Offering], shape: Shape) -> Lineup:
     return Lineup(
         counts=tuple(sorted({count for _, count in quotes})),
         tiers=frozenset(tier for tier, _ in quotes),
-        quotes={key: tuple(sorted(found, key=lambda q: (q.total, q.instance_type))) for key, found in quotes.items()},
+        shelves={
+            key: Shelf(tuple(sorted(found, key=lambda q: (q.total, q.instance_type)))) for key, found in quotes.items()
+        },
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 
 from nebula.domain.nodepool import NodePool
 from nebula.placement import deferral, filters
@@ -32,11 +34,9 @@ def decide(
     and ``now`` give the same decision. Raises nothing.
     """
     offers = tuple(walk(request, pool, supplies, list(blocks), now))
-    tiers: dict[str, list[Offer]] = {}
-    for offer in offers:
-        if offer.refusal is None:
-            tiers.setdefault(offer.capacity_type, []).append(offer)
-    ranked = [offer for admissible in tiers.values() for offer in rank(admissible, pool, live_claims_per_provider)]
+    admissible = [offer for offer in offers if offer.refusal is None]
+    tiers = groupby(admissible, key=attrgetter("capacity_type"))
+    ranked = [offer for _, tier in tiers for offer in rank(list(tier), pool, live_claims_per_provider)]
     if not ranked:
         return _defer(request, pool, offers, now)
     positions = tuple(offer.position for offer in ranked)

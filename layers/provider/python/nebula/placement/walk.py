@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from typing import NamedTuple
 
 from nebula.domain.candidate import CapacityType, Shape, place_of
 from nebula.domain.nodepool import NodePool
 from nebula.placement import filters
-from nebula.placement.blocklist import Blockade
+from nebula.placement.blocklist import Fence, matches_shape
+from nebula.placement.catalogue import Stock
 from nebula.placement.request import PlacementRequest, ProviderSupply
+from nebula.placement.sizing import Quote
 from nebula.placement.verdict import Offer, Refusal
 from nebula.providers.base import RegionSet
 from nebula.stores.blocks import Block
@@ -27,7 +30,8 @@ def walk(
     now: datetime,
 ) -> list[Offer]:
     """Tier, then provider, then region, then size; a candidate that the pool names twice counts once."""
-    entries = [_Entry(supply, request, pool, blocks, now) for supply in _distinct(supplies)]
+    name = str(request.shape)
+    entries = [_Entry(supply, request, name, pool, blocks, now) for supply in _distinct(supplies)]
     offers: list[Offer] = []
     for tier in dict.fromkeys(pool.capacity_types):
         for entry in entries:
@@ -37,19 +41,37 @@ def walk(
 
 def _distinct(supplies: Sequence[ProviderSupply]) -> list[ProviderSupply]:
     """Supplies without the regions that an earlier entry of the same provider and parameters has."""
-    seen: set[tuple[str, str]] = set()
+    seen: dict[tuple[str, str], set[str]] = {}
     found = []
     for supply in supplies:
-        suffix = place_of("", supply.entry.parameters)
-        labels = dict.fromkeys(region_set.label for region_set in supply.region_sets) or {_whole(supply): None}
-        fresh = [label for label in labels if (supply.name, label + suffix) not in seen]
-        seen.update((supply.name, label + suffix) for label in fresh)
-        if fresh and len(fresh) >= len(supply.region_sets):
+        taken = seen.setdefault((supply.name, place_of("", supply.entry.parameters)), set())
+        labels = [region_set.label for region_set in supply.region_sets] or [_whole(supply)]
+        fresh = set(labels) - taken
+        taken |= fresh
+        if len(fresh) == len(labels):
             found.append(supply)
         elif fresh:
             kept = {region_set.label: region_set for region_set in supply.region_sets if region_set.label in fresh}
             found.append(replace(supply, region_sets=tuple(kept.values())))
     return found
+
+
+class _Size(NamedTuple):
+    """The shape at one accelerator count with its name, and the provider's blocks that cover it."""
+
+    accelerators: int
+    shape: Shape
+    name: str
+    blocks: list[Block]
+
+
+def _size(count: int, asked: tuple[Shape, str], blocks: list[Block]) -> _Size:
+    shape, name = asked
+    if count != shape.accelerator_count:
+        shape = shape.model_copy(update={"accelerator_count": count})
+        name = str(shape)
+    covering = [block for block in blocks if matches_shape(block, shape.accelerator, name)]
+    return _Size(count, shape, name, covering)
 
 
 class _Entry:
@@ -59,6 +81,7 @@ class _Entry:
         self,
         supply: ProviderSupply,
         request: PlacementRequest,
+        shape_name: str,
         pool: NodePool,
         blocks: Sequence[Block],
         now: datetime,
@@ -72,8 +95,8 @@ class _Entry:
         self.picky = bool(request.exclusions or request.over_budget)
         self.policy = filters.refuse_policy(supply, pool, request)
         self.refusal = filters.refuse_provider(supply)
-        self.asked = (request.shape, str(request.shape))
-        self.lineup = supply.catalogue.lineup(*self.asked)
+        self.asked = (request.shape, shape_name)
+        self.lineup = supply.catalogue.lineup(request.shape, shape_name)
         self.parameters = supply.entry.parameters
         suffix = place_of("", self.parameters)
         self.places = [(region_set, region_set.label + suffix) for region_set in supply.region_sets]
@@ -89,7 +112,7 @@ class _Entry:
         if isinstance(counts, Refusal):
             self.refusal = counts
         else:
-            self.sizes = [_Size(count, self.asked, blocks) for count in counts]
+            self.sizes = [_size(count, self.asked, blocks) for count in counts]
 
     def judge(self, tier: CapacityType, offers: list[Offer]) -> None:
         """Add this entry's candidates in a tier, each judged."""
@@ -101,61 +124,49 @@ class _Entry:
                 Offer(len(offers), self.name, tier, region, (), shape, name, self.parameters, (), self.refusal)
             )
             return
+        shelves = [
+            (shape, name, self.lineup.shelf(tier, accelerators), Fence(blocks, tier) if blocks else None)
+            for accelerators, shape, name, blocks in self.sizes
+        ]
         whole = filters.refuse_tier(can, self.lineup, tier)
+        open_to_all = whole is None and self.policy is None
+        name, limit = self.name, self.limit
         for region_set, place in self.places:
-            for size in self.sizes:
-                offers.append(self._judged(len(offers), tier, region_set, place, size, whole))
+            ids = region_set.ids
+            for shape, shape_name, shelf, fence in shelves:
+                stock = shelf[ids]
+                quotes = stock.sold[:1]
+                refusal = None
+                # A glance first: most candidates fail none of the filters behind it.
+                if not (open_to_all and ids and quotes and (limit is None or quotes[0].total <= limit)):
+                    refusal = whole or self._refusal(region_set, stock)
+                if refusal is None:
+                    refusal, quotes = self._at_the_moment(tier, place, shape_name, stock, fence)
+                position, region = len(offers), region_set.label
+                offers.append(
+                    Offer(position, name, tier, region, ids, shape, shape_name, self.parameters, quotes, refusal)
+                )
 
-    def _judged(
-        self, position: int, tier: CapacityType, region_set: RegionSet, place: str, size: _Size, whole: Refusal | None
-    ) -> Offer:
-        """The inner loop: filters are called only where a glance shows that they would speak."""
-        stock = self.lineup.stock(tier, size.count, region_set.ids)
-        sold = stock.sold
-        refusal = whole
-        if refusal is None and (not sold or not region_set.ids):
-            refusal = filters.refuse_region(self.supply, region_set, stock)
-        if refusal is None:
-            refusal = self.policy
-        if refusal is None and self.limit is not None and sold[0].total > self.limit:
+    def _refusal(self, region_set: RegionSet, stock: Stock) -> Refusal | None:
+        """What neither stock nor blocks have to do with."""
+        refusal = filters.refuse_region(self.supply, region_set, stock) or self.policy
+        if refusal is None and self.limit is not None and stock.sold[0].total > self.limit:
             refusal = filters.refuse_price(stock, self.pool, self.request.budget_left)
-        quotes = sold[:1]
-        if refusal is None:
-            walked = stock.within(self.limit)
-            key = f"{self.name}/{size.named[1]}/{tier}/{place}" if self.picky else ""
-            blocked = size.blockade.refusal(tier, place, self.now)
-            stocked = walked or stock.within(self.pool.max_price_per_hour)[:1]
-            if stocked and not walked:
-                refusal = filters.refuse_budget(stocked[0].total, self.pool)
-            elif blocked is not None or self.picky or not walked:
-                refusal = filters.refuse_stock(walked, key, self.request, blocked)
-            quotes = stocked or quotes
-        return Offer(
-            position,
-            self.name,
-            tier,
-            region_set.label,
-            region_set.ids,
-            size.named[0],
-            size.named[1],
-            self.parameters,
-            quotes,
-            refusal,
-        )
+        return refusal
 
-
-class _Size:
-    """The shape at one accelerator count with its name, and the blocks that concern it."""
-
-    __slots__ = ("blockade", "count", "named")
-
-    def __init__(self, count: int, asked: tuple[Shape, str], blocks: list[Block]) -> None:
-        self.count = count
-        self.named = asked
-        if count != asked[0].accelerator_count:
-            larger = asked[0].model_copy(update={"accelerator_count": count})
-            self.named = (larger, str(larger))
-        self.blockade = Blockade(blocks, asked[0].accelerator, self.named[1])
+    def _at_the_moment(
+        self, tier: CapacityType, place: str, name: str, stock: Stock, fence: Fence | None
+    ) -> tuple[Refusal | None, tuple[Quote, ...]]:
+        """What stock, blocks and the ledger say now, and the instance types to walk."""
+        walked = stock.within(self.limit)
+        blocked = None if fence is None else fence.refusal(place, self.now)
+        if walked and not self.picky:
+            return blocked, walked
+        stocked = walked or stock.within(self.pool.max_price_per_hour)[:1]
+        if stocked and not walked:
+            return filters.refuse_budget(stocked[0].total, self.pool), stocked
+        key = f"{self.name}/{name}/{tier}/{place}" if self.picky else ""
+        return filters.refuse_stock(walked, key, self.request, blocked), stocked or stock.sold[:1]
 
 
 def _whole(supply: ProviderSupply) -> str:
