@@ -35,6 +35,7 @@ CAPACITY: Final[Mapping[str, str]] = {
     "pods": "1M",
     names.RESOURCE_GPU: "1M",
 }
+_VERSION_PREFIX: Final = "nebula-v"
 _CONDITIONS: Final = (
     ("Ready", "True", "NebulaReady", "the control plane answers for this Node"),
     ("MemoryPressure", "False", "NebulaHasNoLimit", "capacity belongs to the provider"),
@@ -66,13 +67,13 @@ def ensure_node(api: KubernetesApi, provider: str, now: datetime) -> NodeState:
     keep fresh is left to them, so that placing many Pods costs no writes here.
     """
     node, _ = _upkeep(api, provider, now, ENSURE_MIN_AGE)
-    return _state(node)
+    return state_of(node)
 
 
 def beat(api: KubernetesApi, provider: str, now: datetime, *, min_age: timedelta) -> bool:
     """Renew the Lease and the conditions; False when the Lease was renewed less than ``min_age`` ago.
 
-    A missing Node is recreated and a lapsed one repaired, whatever the Lease's age.
+    A missing Node is recreated and a lapsed one repaired, whatever the Lease's age; one that is not ours is left alone.
     """
     _, renewed = _upkeep(api, provider, now, min_age)
     return renewed
@@ -84,7 +85,9 @@ def _upkeep(api: KubernetesApi, provider: str, now: datetime, min_age: timedelta
     lease, node = api.get_lease(name), api.get_node(name)
     if node is None:
         node = _created(api, provider, now)
-    elif _needs_repair(node) or abs(now - _last_heartbeat(node)) >= STATUS_REFRESH:
+    if not is_ours(node):
+        return node, True
+    if _needs_repair(node) or abs(now - _last_heartbeat(node)) >= STATUS_REFRESH:
         node = api.patch_node_status(name, {"status": _status(node, now)})
     elif lease is not None and _owned(lease, node) and now - min_age < _renewed_at(lease) <= now + CLOCK_SKEW:
         return node, False
@@ -142,14 +145,24 @@ def _created(api: KubernetesApi, provider: str, now: datetime) -> Object:
         return found
 
 
-def _state(node: Object) -> NodeState:
-    owner = (node.get("metadata", {}).get("labels") or {}).get(names.LABEL_PROVIDER)
-    if owner is None:
+def state_of(node: Object, *, repaired: bool = False) -> NodeState:
+    """Whether Pods can be bound to the Node as it stands, or as it would stand after a repair."""
+    if (node.get("metadata", {}).get("labels") or {}).get(names.LABEL_PROVIDER) is None:
         return NodeState(False, f"a Node of this name exists without label {names.LABEL_PROVIDER}", node)
-    ready = _live_condition(node, "Ready").get("status")
+    ready = "True" if repaired else _live_condition(node, "Ready").get("status")
     if ready != "True":
         return NodeState(False, f"Ready is {ready or 'missing'}", node)
     return NodeState(True, "", node)
+
+
+def is_ours(node: Mapping[str, Any]) -> bool:
+    """Whether a Node of a provider's name was made by us, though somebody may have taken its label since.
+
+    Somebody's own machine of that name is neither written nor deleted: what we say of a Node is not true of it.
+    """
+    labelled = (node.get("metadata", {}).get("labels") or {}).get(names.LABEL_PROVIDER) is not None
+    info = (node.get("status") or {}).get("nodeInfo") or {}
+    return labelled or str(info.get("kubeletVersion") or "").startswith(_VERSION_PREFIX)
 
 
 def _status(node: Mapping[str, Any], now: datetime) -> Object:
@@ -235,7 +248,7 @@ def _node_info() -> Object:
         "containerRuntimeVersion": "",
         "kernelVersion": "",
         "kubeProxyVersion": "",
-        "kubeletVersion": f"nebula-v{__version__}",
+        "kubeletVersion": f"{_VERSION_PREFIX}{__version__}",
         "machineID": "",
         "operatingSystem": "",
         "osImage": "",

@@ -12,7 +12,7 @@ from nebula.domain.nodepool import NodePool
 from nebula.kubernetes.api import KubernetesApi
 from nebula.kubernetes.manifest import DRY_RUN_UID, pod_from_manifest
 from nebula.kubernetes.names import ENABLED, GATE, LABEL_ENABLED, LABEL_NODE_POOL
-from nebula.kubernetes.node import NodeState, node_name, node_object
+from nebula.kubernetes.node import node_name, node_object, state_of
 from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object
 from nebula.kubernetes.pod import MalformedPodError, Pod
 from nebula.placement.engine import decide
@@ -112,7 +112,8 @@ def _supply(scene: Scene, pod: Pod, wish: Wish, supply: ProviderSupply) -> Provi
     if not serves(supply, wish.shape):
         return supply
     live = scene.api.get_node(node_name(supply.name)) if scene.api is not None else None
-    return with_node(supply, pod, NodeState(ready=True, object=live or node_object(supply.name, scene.now)))
+    node = live or node_object(supply.name, scene.now)
+    return with_node(supply, pod, state_of(node, repaired=True))
 
 
 def _request(scene: Scene, pod: Pod, wish: Wish) -> PlacementRequest:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi, KubernetesError
-from nebula.kubernetes.node import beat, node_name, remove_node
+from nebula.kubernetes.node import beat, is_ours, node_name, remove_node
 from nebula.workflows.services import Services
 from nebula.workflows.views import ClusterView
 
@@ -81,7 +81,8 @@ def _retire(services: Services, api: KubernetesApi, provider: str, *, in_use: bo
         if services.sightings.known(subject, services.clock.now()):
             services.sightings.forget(subject)
         return
-    if api.get_node(node_name(provider)) is None:
+    node = api.get_node(node_name(provider))
+    if node is None or not is_ours(node):
         return
     now = services.clock.now()
     first = services.sightings.first_seen(subject, now)

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from nebula.domain.claim import Claim
 from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi
-from nebula.kubernetes.node import node_name, node_problems
+from nebula.kubernetes.node import node_name, node_problems, state_of
 from nebula.kubernetes.pod import Pod
 
 
@@ -72,12 +72,7 @@ def node_trouble(api: KubernetesApi, provider: str, pod: Pod) -> str:
     node = api.get_node(node_name(provider))
     if node is None:
         return f"Node {node_name(provider)} does not exist"
-    if not _is_ready(node):
-        return f"Node {node_name(provider)} is not Ready"
+    state = state_of(node)
+    if not state.ready:
+        return f"Node {node_name(provider)}: {state.problem}"
     return "; ".join(node_problems(pod, node))
-
-
-def _is_ready(node: dict[str, object]) -> bool:
-    status = node.get("status")
-    conditions = status.get("conditions", []) if isinstance(status, dict) else []
-    return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)

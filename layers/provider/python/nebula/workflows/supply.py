@@ -9,7 +9,7 @@ from nebula.domain.nodepool import NodePool, ProviderEntry
 from nebula.domain.offering import Offering
 from nebula.events.publisher import PublishError
 from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi, KubernetesError, Object
-from nebula.kubernetes.node import NodeState, ensure_node, node_name, node_problems
+from nebula.kubernetes.node import NodeState, ensure_node, node_name, node_problems, state_of
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.times import parse_time
 from nebula.placement.catalogue import Catalogue
@@ -125,9 +125,7 @@ def _beaten(api: KubernetesApi, provider: str, since: datetime) -> Object | None
     if renewed is None or renewed < since:
         return None
     node = api.get_node(node_name(provider))
-    conditions = (node or {}).get("status", {}).get("conditions") or []
-    ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
-    return node if ready else None
+    return node if node is not None and state_of(node).ready else None
 
 
 def _replace(supply: ProviderSupply, *, node_not_ready: str = "", node_unsuitable: str = "") -> ProviderSupply:
