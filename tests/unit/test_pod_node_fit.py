@@ -132,6 +132,12 @@ def test_the_taints_of_a_node_in_trouble_are_tolerated(key: str, effect: str) ->
     assert node_problems(pod(), tainted(taints=[{"key": key, "effect": effect}])) == ()
 
 
+def test_a_node_without_a_route_in_the_cluster_s_network_takes_pods_that_have_no_network() -> None:
+    """What a cloud's route controller makes of a Node without a machine (kubernetes/cloud-provider, ``route``)."""
+    taint = {"key": "node.kubernetes.io/network-unavailable", "effect": "NoSchedule"}
+    assert node_problems(pod(), tainted(taints=[taint])) == ()
+
+
 def test_a_cordoned_node_takes_only_pods_that_say_so() -> None:
     cordoned = tainted(unschedulable=True)
     (problem,) = node_problems(pod(), cordoned)

@@ -40,6 +40,7 @@ def test_one_patch_annotates_selects_tolerates_and_removes_only_our_gate() -> No
         (PROVIDER, "NoSchedule"): None,
         (NOT_READY, "NoSchedule"): None,
         (UNREACHABLE, "NoSchedule"): None,
+        ("node.kubernetes.io/network-unavailable", "NoSchedule"): None,
     }
 
 
@@ -102,7 +103,7 @@ def test_every_old_toleration_comes_back_in_its_place() -> None:
     assert [t["key"] for t in edited[:4]] == ["dedicated", UNREACHABLE, "other", NOT_READY]
     assert edited[0] == own[0]
     assert edited[1] == limited(UNREACHABLE, None)
-    assert len(edited) == 7
+    assert len(edited) == 8
 
 
 @pytest.mark.parametrize("seconds", [0, 60, 301])

@@ -75,7 +75,8 @@ def _wanted() -> list[Object]:
     entries: list[Object] = [{"key": names.TAINT_PROVIDER, "operator": "Exists", "effect": "NoSchedule"}]
     for key in _NODE_TROUBLE:
         entries += [{"key": key, "operator": "Exists", "effect": effect} for effect in ("NoExecute", "NoSchedule")]
-    return entries
+    # A cloud's route controller finds no machine to route to, and says so again and again.
+    return [*entries, {"key": names.TAINT_NETWORK_UNAVAILABLE, "operator": "Exists", "effect": "NoSchedule"}]
 
 
 def _lifted(entry: Mapping[str, Any]) -> Object:
