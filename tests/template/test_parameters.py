@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from tests.support.cloudformation import written
 
 DURATIONS = ("UnusedAfter", "SupersededAfter", "RetirementGrace", "MaxAge")
-READ = TypeAdapter(RetirementSettings.model_fields["unused_after"].annotation)
+READ: TypeAdapter[object] = TypeAdapter(RetirementSettings.model_fields["unused_after"].annotation)
 
 
 def _takes(parameter: str, text: str) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from nebula.domain.candidate import CapacityType
 from nebula.domain.claim import Phase
+from nebula.providers.base import ProvisionRequest
 from nebula.providers.errors import (
     AuthenticationError,
     InsufficientBalanceError,
@@ -55,13 +57,15 @@ def test_one_refusal_is_enough_for_all_that_were_placed_there(error: ProviderErr
     assert world.committed() == 0
 
 
+def _spot(asked: object) -> bool:
+    return isinstance(asked, ProvisionRequest) and asked.candidate.capacity_type is CapacityType.SPOT
+
+
 def test_they_go_on_elsewhere_at_once() -> None:
     world = World(pool=pool_object("simulated", capacityTypes=["Spot", "OnDemand"]))
     _all_placed(world)
     refused = NoCapacityError("no spot left")
-    world.simulated.script.fail(
-        Call.PROVISION, refused, times=1000, matches=lambda asked: asked.candidate.capacity_type == "Spot"
-    )
+    world.simulated.script.fail(Call.PROVISION, refused, times=1000, matches=_spot)
     world.pump()
     assert {world.claim(name).phase for name in NAMES} == {Phase.RELEASED}
     assert world.simulated.script.counts[Call.PROVISION] == COUNT + 1
