@@ -6,6 +6,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 
+def parse_time(text: object) -> datetime | None:
+    """RFC 3339 as aware UTC; None for anything that is not a time with a zone."""
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+        return moment.astimezone(UTC) if moment is not None and moment.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
 class Clock(Protocol):
     """Tells the time."""
 

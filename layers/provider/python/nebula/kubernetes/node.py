@@ -14,11 +14,12 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from nebula import __version__
+from nebula.clock import parse_time
 from nebula.kubernetes import names
 from nebula.kubernetes.api import ConflictError, KubernetesApi, NotFoundError, Object
 from nebula.kubernetes.node_fit import pod_problems
 from nebula.kubernetes.pod import Pod
-from nebula.kubernetes.times import format_micro_time, format_time, parse_time
+from nebula.kubernetes.times import format_micro_time, format_time
 
 LEASE_SECONDS: Final = 40
 #: Conditions' heartbeat times are refreshed this often; the Lease carries the beat in between.

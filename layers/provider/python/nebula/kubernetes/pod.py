@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from nebula.clock import parse_time
 from nebula.kubernetes import names
 from nebula.kubernetes.api import Object
 from nebula.kubernetes.pod_structure import MalformedPodError, check_structure
-from nebula.kubernetes.times import parse_time
 
 #: Parts of ``spec`` that provisioning does not use: the scheduler's, and what others may rewrite.
 _UNUSED_SPEC: Final = frozenset(

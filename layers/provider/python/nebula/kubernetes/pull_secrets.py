@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from pydantic import SecretStr
 
+from nebula.clock import parse_time
 from nebula.credentials.docker_config import (
     BrokenDockerConfigError,
     DockerConfig,
@@ -231,16 +232,6 @@ def _written_at(secret: Object) -> datetime | None:
     """
     metadata = secret.get("metadata") or {}
     owners = [item for item in metadata.get("managedFields") or [] if isinstance(item, dict)]
-    times = [_time(item.get("time")) for item in owners if "f:data" in (item.get("fieldsV1") or {})]
+    times = [parse_time(item.get("time")) for item in owners if "f:data" in (item.get("fieldsV1") or {})]
     known = [time for time in times if time is not None]
-    return max(known) if known else _time(metadata.get("creationTimestamp"))
-
-
-def _time(value: object) -> datetime | None:
-    if not isinstance(value, str):
-        return None
-    try:
-        read = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    return read if read.tzinfo is not None else None
+    return max(known) if known else parse_time(metadata.get("creationTimestamp"))

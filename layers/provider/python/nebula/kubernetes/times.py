@@ -13,14 +13,3 @@ def format_time(moment: datetime) -> str:
 def format_micro_time(moment: datetime) -> str:
     """RFC 3339 with exactly six fraction digits, which a Lease's decoder insists on."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def parse_time(text: object) -> datetime | None:
-    """Either format as aware UTC; None for anything that is not a time with a zone."""
-    if not isinstance(text, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment.astimezone(UTC) if moment.tzinfo is not None else None

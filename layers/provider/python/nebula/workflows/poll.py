@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from nebula.events.publisher import PublishError
 from nebula.providers.errors import ProviderError, ProviderUnconfiguredError
 from nebula.workflows import gauges
 from nebula.workflows.announce import announce_due
@@ -15,10 +14,9 @@ from nebula.workflows.observe import Observation, look
 from nebula.workflows.orphans import OrphanPolicy
 from nebula.workflows.services import Services
 from nebula.workflows.sweep import sweep
+from nebula.workflows.ticks import enqueue_ticks
 from nebula.workflows.wake import wake_budget_waiters
 
-#: Ticks per minute's batch: the schedule may be late by up to a minute, so they reach into the next.
-TICKS_AHEAD = 7
 #: A tick that comes this long after its time has been overtaken by a later one.
 STALE_AFTER = timedelta(seconds=60)
 #: Kept back from the function's time beside one outside call at its longest, to say where a run stopped.
@@ -58,7 +56,7 @@ def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> P
     """
     live = _live_clusters(services)
     if live:
-        _enqueue(services)
+        enqueue_ticks(services)
         beat_nodes(services, live, services.providers.names(), min_age=timedelta(0))
     configured = _configured(services)
     ends_at = until - reserve(services)
@@ -82,15 +80,6 @@ def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> P
 def reserve(services: Services) -> timedelta:
     """How long before its time is up a run must begin nothing new: a call that was just begun may hang that long."""
     return services.longest_call + WRAP_UP
-
-
-def _enqueue(services: Services) -> None:
-    """The next ticks; a queue that does not take them costs the beats between two runs, never this run."""
-    try:
-        services.ticks.enqueue([services.tick_interval * n for n in range(1, TICKS_AHEAD + 1)])
-    except PublishError as error:
-        services.telemetry.error("ticks not enqueued", error=str(error))
-        services.telemetry.count("EventsUnsent", TICKS_AHEAD)
 
 
 def _look(services: Services, until: datetime) -> PollReport:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from nebula.clock import parse_time
 from nebula.domain.candidate import Shape
 from nebula.domain.nodepool import NodePool, ProviderEntry
 from nebula.domain.offering import Offering
-from nebula.events.publisher import PublishError
 from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi, KubernetesError, Object
 from nebula.kubernetes.node import NodeState, ensure_node, node_name, node_problems, state_of
 from nebula.kubernetes.pod import Pod
-from nebula.kubernetes.times import parse_time
 from nebula.placement.catalogue import Catalogue
 from nebula.placement.request import ProviderSupply
 from nebula.providers.base import OfferingList, Provider, Providers
 from nebula.providers.errors import ProviderError
 from nebula.workflows.services import Services
-
-FIRST_TICKS = 7
-"""Ticks enqueued behind a Node that nobody beats yet: they reach past the schedule's next minute."""
+from nebula.workflows.ticks import enqueue_ticks
 
 MAX_CATALOGUES = 64
 """Arranged price lists kept in a warm process: one per provider and set of parameters in use."""
@@ -101,17 +98,8 @@ def _node(services: Services, api: KubernetesApi, provider: str) -> NodeState:
         raise
     except KubernetesError as error:
         return NodeState(ready=False, problem=f"its virtual Node could not be written: {error}")
-    _first_ticks(services)
+    enqueue_ticks(services)
     return state
-
-
-def _first_ticks(services: Services) -> None:
-    """The first ticks; a queue that does not take them costs the beats until the schedule's next run, never the Pod."""
-    try:
-        services.ticks.enqueue([services.tick_interval * number for number in range(1, FIRST_TICKS + 1)])
-    except PublishError as error:
-        services.telemetry.error("ticks not enqueued", error=str(error))
-        services.telemetry.count("EventsUnsent", FIRST_TICKS)
 
 
 def _beaten(api: KubernetesApi, provider: str, since: datetime) -> Object | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from typing import Any
 
+from nebula.clock import parse_time
 from nebula.domain.instance import Instance, InstanceState
 from nebula.providers.runpod.marks import from_environment
 
@@ -41,8 +41,8 @@ def to_instance(pod: Mapping[str, Any]) -> Instance:
         region=_text(pod.get("dataCenterId")),
         cost_per_hour=_money(pod.get("cost")),
         endpoint=endpoint(pod) if mark is not None and state in _REACHABLE else None,
-        created_at=_time(pod.get("createdAt")),
-        started_at=_time(pod.get("startedAt")),
+        created_at=parse_time(pod.get("createdAt")),
+        started_at=parse_time(pod.get("startedAt")),
     )
 
 
@@ -115,11 +115,3 @@ def _money(value: Any) -> Decimal | None:
     # A ledger row takes 38 digits and refuses to round by itself.
     finer = int(amount.as_tuple().exponent) < -_COST_DECIMALS
     return amount.quantize(Decimal(1).scaleb(-_COST_DECIMALS), ROUND_CEILING) if finer else amount
-
-
-def _time(value: Any) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
-        return moment.astimezone(UTC) if moment is not None and moment.tzinfo is not None else None
-    except (ValueError, OverflowError):
-        return None
