@@ -65,9 +65,7 @@ def _serve_aws(listener: socket.socket) -> None:
     class Handler(MotoRequestHandler):
         """Answers at once: headers and body leave in two writes, and nobody reads a line per request."""
 
-        def setup(self) -> None:
-            super().setup()
-            self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        disable_nagle_algorithm = True
 
         def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
             pass

@@ -18,12 +18,9 @@ _MAX_BODY = 1024 * 1024
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Headers and body leave in two writes; without this the second waits for an acknowledgement.
+    disable_nagle_algorithm = True
     server: RunPodServer
-
-    def setup(self) -> None:
-        super().setup()
-        # Headers and body leave in two writes; without this the second waits for an acknowledgement.
-        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def do_GET(self) -> None:
         self._serve()

@@ -22,6 +22,10 @@ def _headers(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
 
+class UnmeasuredError(Exception):
+    """Something could not be measured; the message says what and why."""
+
+
 class Watch:
     """Follows every Pod of the cluster as ``kubectl get --watch`` would, and notes when it shows what."""
 
@@ -40,8 +44,11 @@ class Watch:
         with self._changed:
             return {uid: dict(stages) for uid, stages in self._times.items()}
 
-    def wait(self, stage: str, pods: int, quiet: float, lost: Callable[[], None]) -> bool:
-        """Wait until so many Pods reached a stage; False when for ``quiet`` seconds nothing at all advanced."""
+    def wait(self, stage: str, pods: int, quiet: float, check: Callable[[], None] = lambda: None) -> None:
+        """Wait until so many Pods reached a stage, and call ``check`` meanwhile.
+
+        ``UnmeasuredError`` when for ``quiet`` seconds nothing at all advanced.
+        """
         with self._changed:
             before, since = -1, time.monotonic()
             while self._counts[stage] < pods:
@@ -49,10 +56,11 @@ class Watch:
                 if advanced != before:
                     before, since = advanced, time.monotonic()
                 if self._broken or time.monotonic() - since > quiet:
-                    return False
+                    raise UnmeasuredError(
+                        f"{self._counts[stage]} of {pods} Pods reached {stage}, then nothing moved for {quiet:g} s"
+                    )
                 self._changed.wait(1.0)
-                lost()
-            return True
+                check()
 
     def _run(self) -> None:
         try:

@@ -17,7 +17,7 @@ from typing import Any
 from nebula.domain.claim import claim_id_for
 
 from tests.benchmark.children import CLUSTER, cluster, forwarder, pod_object
-from tests.benchmark.crowd import Crowd, Watch
+from tests.benchmark.crowd import Crowd, UnmeasuredError, Watch
 from tests.benchmark.installation import TICK, installation
 from tests.benchmark.processes import Child
 from tests.benchmark.stages import DOWN, UP, Times, merge, summary
@@ -26,10 +26,6 @@ from tests.benchmark.stages import DOWN, UP, Times, merge, summary
 REAL_TIME_PODS = 5000
 MOST_DIVIDED = 30.0
 QUIET_SECONDS = 60.0
-
-
-class UnmeasuredError(Exception):
-    """Something could not be measured; the message says what and why."""
 
 
 def divisor_for(pods: int) -> float:
@@ -86,11 +82,11 @@ def run(pods: int, *, divisor: float | None = None) -> dict[str, Any]:
         start, load = engine.cpu(), os.getloadavg()
         began = time.monotonic()
         uids = [crowd.create(pod_object(f"pod-{number}")) for number in range(pods)]
-        _wait(watch, engine, "Ready", pods)
+        watch.wait("Ready", pods, QUIET_SECONDS, engine.check)
         up_cpu, deleting = engine.cpu(), time.monotonic()
         for number in range(pods):
             crowd.delete(f"pod-{number}")
-        _wait(watch, engine, "Pod gone", pods)
+        watch.wait("Pod gone", pods, QUIET_SECONDS, engine.check)
         _settle(engine)
         down_cpu, moments, facts = engine.cpu(), engine.ask("moments"), engine.ask("facts")
         calls = engine.children["kubernetes emulator"].ask("calls")
@@ -105,12 +101,6 @@ def run(pods: int, *, divisor: float | None = None) -> dict[str, Any]:
         "kubernetes_calls": {f"{verb} {resource}": count for (verb, resource), count in sorted(calls.items())},
         **facts,
     }
-
-
-def _wait(watch: Watch, engine: Engine, stage: str, pods: int) -> None:
-    if not watch.wait(stage, pods, QUIET_SECONDS, engine.check):
-        reached = sum(stage in seen for seen in watch.times.values())
-        raise UnmeasuredError(f"{reached} of {pods} Pods reached {stage}, then nothing moved for {QUIET_SECONDS:g} s")
 
 
 def _settle(engine: Engine) -> None:

@@ -18,8 +18,7 @@ from local.runpod_console import RunPodConsole
 from local.stack import Stack
 from tests.benchmark import processor
 from tests.benchmark.children import pod_object, pool_object
-from tests.benchmark.crowd import Crowd, Watch
-from tests.benchmark.engine import UnmeasuredError
+from tests.benchmark.crowd import Crowd, UnmeasuredError, Watch
 from tests.benchmark.stages import summary
 
 DIRECTORY = ROOT / ".local" / "bench"
@@ -47,11 +46,11 @@ def run(pods: int) -> dict[str, Any]:
         start, load, began = _used(processes), os.getloadavg(), time.monotonic()
         for number in range(pods):
             crowd.create(pod_object(f"pod-{number}"))
-        _wait(watch, "Ready", pods)
+        watch.wait("Ready", pods, QUIET_SECONDS)
         middle, deleting = _used(processes), time.monotonic()
         for number in range(pods):
             crowd.delete(f"pod-{number}")
-        _wait(watch, "Pod gone", pods)
+        watch.wait("Pod gone", pods, QUIET_SECONDS)
         end, times = _used(processes), watch.times
         left = len(console.alive())
     if left:
@@ -88,12 +87,6 @@ def _processes(stack: Stack) -> dict[str, int]:
 
 def _used(processes: Mapping[str, int]) -> dict[str, float]:
     return {name: processor.seconds(pid) for name, pid in processes.items()}
-
-
-def _wait(watch: Watch, stage: str, pods: int) -> None:
-    if not watch.wait(stage, pods, QUIET_SECONDS, lambda: None):
-        reached = sum(stage in seen for seen in watch.times.values())
-        raise UnmeasuredError(f"{reached} of {pods} Pods reached {stage}, then nothing moved for {QUIET_SECONDS:g} s")
 
 
 def _phase(

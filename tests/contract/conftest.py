@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from nebula.stores.blocks import BlockStore
 from nebula.stores.claims import ClaimStore
@@ -16,9 +18,18 @@ from nebula.stores.memory_credentials import MemoryCredentialStore
 from nebula.stores.memory_sightings import MemorySightingStore
 from nebula.stores.sightings import SightingStore
 
+from tests.support.kubernetes_api import Api
+from tests.support.kubernetes_targets import TARGETS, running
 from tests.support.moto_ledgers import aws_session, dynamodb
 
 __all__ = ["aws_session", "dynamodb"]
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def api(request: pytest.FixtureRequest) -> Iterator[Api]:
+    """Each Kubernetes API in turn, one for a module of tests."""
+    with running(request.param) as target:
+        yield target
 
 
 @pytest.fixture(params=["memory", "dynamo"])

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import pytest
 from nebula.kubernetes.api import ConflictError, InvalidError, NotFoundError
 
 from tests.support.kubernetes_api import NODE_POOLS, Api, unique
-from tests.support.kubernetes_targets import NO_ASSETS, TARGETS, running
-
-
-@pytest.fixture(scope="module", params=TARGETS)
-def api(request: pytest.FixtureRequest) -> Iterator[Api]:
-    with running(request.param) as target:
-        yield target
+from tests.support.kubernetes_targets import NO_ASSETS, TARGETS
 
 
 @pytest.mark.apiserver

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.support.kubernetes_api import MERGE, Api, Object, unique
-from tests.support.kubernetes_targets import TARGETS, running
 
 HELD = "example.com/held"
-
-
-@pytest.fixture(scope="module", params=TARGETS)
-def api(request: pytest.FixtureRequest) -> Iterator[Api]:
-    with running(request.param) as target:
-        yield target
 
 
 def _path(api: Api, pod: Object) -> str:

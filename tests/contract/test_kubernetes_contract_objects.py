@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.support.kubernetes_api import JSON_PATCH, LEASES, MERGE, NODE_POOLS, STRATEGIC, Api, pod_object, unique
-from tests.support.kubernetes_targets import TARGETS, running
-
-
-@pytest.fixture(scope="module", params=TARGETS)
-def api(request: pytest.FixtureRequest) -> Iterator[Api]:
-    with running(request.param) as target:
-        yield target
 
 
 def _config_map(api: Api, name: str = "", **data: str) -> str:

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.support.kubernetes_api import GATE, JSON_PATCH, MERGE, STRATEGIC, Api, Object, conditions, pod_object, unique
-from tests.support.kubernetes_targets import TARGETS, running
 
 FOREIGN = "example.com/quota"
-
-
-@pytest.fixture(scope="module", params=TARGETS)
-def api(request: pytest.FixtureRequest) -> Iterator[Api]:
-    with running(request.param) as target:
-        yield target
 
 
 def _path(api: Api, pod: Object) -> str:

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from tests.support.kubernetes_api import GATE, Api, Object
-from tests.support.kubernetes_targets import TARGETS, running
-
-
-@pytest.fixture(scope="module", params=TARGETS)
-def api(request: pytest.FixtureRequest) -> Iterator[Api]:
-    with running(request.param) as target:
-        yield target
 
 
 def _version(api: Api) -> str:

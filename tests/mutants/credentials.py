@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants.mutant import Mutant
+from tests.mutants.mutant import Area, Mutant
 
 _LEND = "unit/test_lend.py"
 _RETIRE = "unit/test_retire.py"
@@ -14,10 +14,7 @@ _SHARED = "unit/test_credential_lives.py"
 
 _RUN = "workflows/retire_provider.py"
 
-
-def _m(name: str, file: str, old: str, new: str, *tests: str) -> Mutant:
-    return Mutant(f"credentials: {name}", file, old, new, tests)
-
+_m = Area("credentials")
 
 MUTANTS: tuple[Mutant, ...] = (
     _m(

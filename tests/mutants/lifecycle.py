@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants.mutant import Mutant
+from tests.mutants.mutant import Area, Mutant
 
 _GUARDS = "unit/test_lifecycle_guards.py"
 _MOVES = "unit/test_loop_moves.py"
@@ -12,10 +12,7 @@ _VANISHING = "unit/test_loop_vanishing.py"
 _VIEWS = "property/test_partial_views.py"
 _SEEN = "lifecycle/observation.py"
 
-
-def _m(name: str, file: str, old: str, new: str, *tests: str) -> Mutant:
-    return Mutant(f"lifecycle: {name}", file, old, new, tests)
-
+_m = Area("lifecycle")
 
 MUTANTS: tuple[Mutant, ...] = (
     _m(

@@ -34,6 +34,12 @@ class Mutant:
         return text.replace(self.old, self.new)
 
 
-def of_runpod(name: str, file: str, old: str, new: str, *tests: str) -> Mutant:
-    """A mutant of the RunPod provider."""
-    return Mutant(f"runpod: {name}", file, old, new, tests)
+class Area:
+    """Makes the mutants of one area, whose name comes before theirs."""
+
+    def __init__(self, area: str) -> None:
+        self._area = area
+
+    def __call__(self, name: str, file: str, old: str, new: str, *tests: str) -> Mutant:
+        """A mutant of the area."""
+        return Mutant(f"{self._area}: {name}", file, old, new, tests)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants.mutant import Mutant
-from tests.mutants.mutant import of_runpod as _m
+from tests.mutants.mutant import Area, Mutant
 
 _BODY = "unit/test_runpod_translate.py"
 _PROVISION = "unit/test_runpod_provision.py"
@@ -17,6 +16,7 @@ _HTTP = "unit/test_http_client.py"
 _MANY = "property/test_runpod_many_claims.py"
 
 _P = "providers/runpod"
+_m = Area("runpod")
 
 MUTANTS: tuple[Mutant, ...] = (
     _m(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tests.mutants.mutant import Mutant
-from tests.mutants.mutant import of_runpod as _m
+from tests.mutants.mutant import Area, Mutant
 
 _ERRORS = "unit/test_runpod_errors.py"
 _BODY = "unit/test_runpod_translate.py"
 _PROVISION = "unit/test_runpod_provision.py"
 
 _P = "providers/runpod"
+_m = Area("runpod")
 
 MUTANTS: tuple[Mutant, ...] = (
     _m(

@@ -6,7 +6,6 @@ It stands between the product and a server of the local stack, so that a test ca
 from __future__ import annotations
 
 import http.client
-import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -71,11 +70,9 @@ class HoldingProxy(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Headers and body leave in two writes; without this the second waits for an acknowledgement.
+    disable_nagle_algorithm = True
     server: HoldingProxy
-
-    def setup(self) -> None:
-        super().setup()
-        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from nebula.domain.claim import Phase
+from nebula.domain.claim import Claim, Phase
 from nebula.workflows.place import node_pool_changed, place_claim
 from nebula.workflows.placing import FORGIVE_AFTER
 
@@ -18,12 +18,18 @@ from tests.support.world import CLUSTER, World, pool_object
 SECOND = timedelta(seconds=1)
 
 
-def test_a_deferral_shows_on_the_pod_once_and_changes_when_the_reason_does() -> None:
+def blocked() -> tuple[World, Claim]:
+    """A Pod that waits because every candidate is blocked."""
     world = World()
     world.create_pod(announce=False)
     block_everything(world)
     claim = place(world)
     assert claim is not None
+    return world, claim
+
+
+def test_a_deferral_shows_on_the_pod_once_and_changes_when_the_reason_does() -> None:
+    world, claim = blocked()
     assert (claim.phase, claim.reason) == (Phase.PENDING, "blocked")
     assert claim.decision == (
         "simulated H100:1/cpu=0/mem=0Gi/disk=default OnDemand any $2.00/h: "
@@ -48,21 +54,14 @@ def test_a_deferral_shows_on_the_pod_once_and_changes_when_the_reason_does() -> 
 
 
 def test_our_own_status_write_comes_back_as_a_change_and_costs_nothing() -> None:
-    world = World()
-    world.create_pod(announce=False)
-    block_everything(world)
-    place(world)
+    world, _ = blocked()
     writes = world.claims.writes
     place(world)
     assert world.claims.writes == writes
 
 
 def test_a_due_claim_is_placed_when_the_block_has_expired() -> None:
-    world = World()
-    world.create_pod(announce=False)
-    block_everything(world)
-    claim = place(world)
-    assert claim is not None
+    world, claim = blocked()
     world.clock.advance(timedelta(minutes=2))
     again = place_claim(world.services("placement"), claim.claim_id)
     assert again is not None
@@ -71,11 +70,7 @@ def test_a_due_claim_is_placed_when_the_block_has_expired() -> None:
 
 @pytest.mark.parametrize(("due", "kept"), [(True, 0), (False, 3)])
 def test_a_claim_that_comes_through_due_has_left_its_chain(due: bool, kept: int) -> None:
-    world = World()
-    world.create_pod(announce=False)
-    block_everything(world)
-    claim = place(world)
-    assert claim is not None
+    world, claim = blocked()
     chained = world.claims.save(claim, claim.model_copy(update={"rejections": 3}))
     again = place_claim(world.services("placement"), chained.claim_id, due=due)
     assert again is not None
@@ -148,11 +143,7 @@ def test_budget_is_narrowed_to_what_is_left_and_the_rest_waits_for_it() -> None:
 
 
 def test_an_exclusion_is_forgiven_after_a_long_wait() -> None:
-    world = World()
-    world.create_pod(announce=False)
-    block_everything(world)
-    claim = place(world)
-    assert claim is not None
+    world, claim = blocked()
     key = "simulated/H100:1/cpu=0/mem=0Gi/disk=default/OnDemand/any"
     world.claims.save(claim, claim.model_copy(update={"exclusions": (key,)}))
     world.clock.advance(timedelta(minutes=1))
@@ -171,11 +162,7 @@ def test_an_exclusion_is_forgiven_after_a_long_wait() -> None:
 
 
 def test_a_change_of_the_pool_s_status_wakes_nobody() -> None:
-    world = World()
-    world.create_pod(announce=False)
-    block_everything(world)
-    claim = place(world)
-    assert claim is not None
+    world, _ = blocked()
     world.api.patch_node_pool_status("pool", {"status": {"committedPerHour": "1"}})
     writes = world.claims.writes
     assert node_pool_changed(world.services("placement"), CLUSTER, "pool") == 0
