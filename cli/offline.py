@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-import requests
+import urllib3
 from nebula.clock import Clock
 from nebula.http import HttpClient, Limits
 from nebula.observability import MemoryTelemetry
@@ -14,17 +14,14 @@ from nebula.providers.errors import ProviderUnconfiguredError
 from nebula.providers.runpod import build
 from nebula.providers.simulated import SimulatedProvider
 from pydantic import SecretStr
-from requests.adapters import BaseAdapter
 
 
-class _NoNetwork(BaseAdapter):
+class _NoNetwork:
     """Answers every call as a broken network does, so that a provider falls back on what it ships."""
 
-    def send(self, *_args: Any, **_kwargs: Any) -> requests.Response:
-        raise requests.ConnectionError("no network here")
-
-    def close(self) -> None:
-        """Nothing is open."""
+    def open(self, *_args: Any, **_kwargs: Any) -> urllib3.BaseHTTPResponse:
+        """See ``nebula.http_pools.Opener``."""
+        raise OSError("no network here")
 
 
 class _Shipped:
@@ -74,7 +71,5 @@ class OfflineProviders:
 
 
 def _runpod(clock: Clock) -> Provider:
-    session = requests.Session()
-    session.mount("https://", _NoNetwork())
-    http = HttpClient(session, limits=Limits(tries=1))
+    http = HttpClient(_NoNetwork(), limits=Limits(tries=1))
     return build(api_key=SecretStr("offline"), clock=clock, telemetry=MemoryTelemetry(), http=http)
