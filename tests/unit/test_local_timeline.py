@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from nebula.domain.candidate import Candidate, CapacityType, Price, Shape
-from nebula.domain.claim import Attempt, AttemptOutcome, Claim, Phase, TerminationReason, claim_id_for
+from nebula.domain.candidate import Candidate, CapacityType, Price
+from nebula.domain.claim import Attempt, AttemptOutcome, Claim, Phase, TerminationReason
 
 from local.timeline import Timeline, View
-
-NOW = datetime(2026, 11, 30, 8, tzinfo=UTC)
-SHAPE = Shape(accelerator="H100", accelerator_count=1)
+from tests.support.claims import NOW, SHAPE, placed
 
 
 def _candidate(region: str) -> Candidate:
@@ -36,20 +34,7 @@ def _attempt(number: int, region: str, **changes: Any) -> Attempt:
 
 def _claim(phase: Phase, *, attempts: tuple[Attempt, ...] = (), region: str = "US", **changes: Any) -> Claim:
     fields = {"candidate": _candidate(region), "message": "cheapest of 2", "attempts": attempts} | changes
-    return Claim(
-        claim_id=claim_id_for("demo", "u1"),
-        phase=phase,
-        cluster="demo",
-        namespace="default",
-        pod_name="p",
-        pod_uid="u1",
-        node_pool="demo",
-        shape=SHAPE,
-        created_at=NOW,
-        updated_at=NOW,
-        phase_since=NOW,
-        **fields,
-    )
+    return placed(phase=phase, **fields)
 
 
 def _pod(*, gated: bool = True, annotations: dict[str, str] | None = None, phase: str = "Pending") -> dict[str, Any]:

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from nebula.domain.candidate import Candidate, CapacityType, Price, Shape
-from nebula.domain.claim import AttemptOutcome, Claim, Phase, TerminationReason, claim_id_for
+from nebula.domain.claim import AttemptOutcome, Claim, Phase, TerminationReason
 from nebula.domain.instance import Instance, InstanceState
 from nebula.lifecycle import transitions
 
-NOW = datetime(2026, 11, 1, tzinfo=UTC)
+from tests.support.claims import NOW, candidate, placed
+
 LEASE = timedelta(seconds=120)
-SHAPE = Shape(accelerator="H100", accelerator_count=1)
-CANDIDATE = Candidate(
-    provider="simulated",
-    capacity_type=CapacityType.ON_DEMAND,
-    shape=SHAPE,
-    price=Price(total=Decimal(2), source="test"),
-    reserve_per_hour=Decimal(3),
-)
+CANDIDATE = candidate(reserve="3")
 
 
-def _claim(phase: Phase, **changes: object) -> Claim:
-    claim = Claim(
-        claim_id=claim_id_for("c", "u"),
-        phase=phase,
-        cluster="c",
-        namespace="n",
-        pod_name="p",
-        pod_uid="u",
-        node_pool="pool",
-        shape=SHAPE,
-        created_at=NOW,
-        updated_at=NOW,
-        phase_since=NOW,
-        candidate=CANDIDATE,
-    )
-    return claim.model_copy(update=changes)
+def _claim(phase: Phase) -> Claim:
+    return placed(reserve="3", phase=phase)
 
 
 def _leased() -> Claim:
@@ -70,9 +49,9 @@ def test_a_new_attempt_waits_until_the_earlier_one_is_confirmed_gone() -> None:
 
 
 def test_what_is_held_of_the_budget_is_the_dearest_that_may_be_billed() -> None:
-    placed = _claim(Phase.PLACED)
-    assert placed.committed_per_hour == Decimal(3)
-    leased = transitions.take_lease(placed, NOW, LEASE, pod_fields_hash="h", credential_key=None)
+    claim = _claim(Phase.PLACED)
+    assert claim.committed_per_hour == Decimal(3)
+    leased = transitions.take_lease(claim, NOW, LEASE, pod_fields_hash="h", credential_key=None)
     assert leased.committed_per_hour == Decimal(3)
     refused = transitions.back_to_pending(
         leased, NOW, reason="NoCapacity", message="", next_action_at=NOW, outcome=AttemptOutcome.REFUSED
