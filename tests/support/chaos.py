@@ -65,7 +65,7 @@ PROVIDER = (
 PROVISION = (
     Way("no capacity", lambda: NoCapacityError("none left"), weight=3),
     Way("quota", lambda: QuotaExceededError("quota"), weight=2),
-    Way("throttled create", lambda: RateLimitedError("429", retry_after=timedelta(seconds=3))),
+    Way("throttled create", lambda: RateLimitedError("429", retry_after=timedelta(seconds=3)), weight=2),
     Way("unsupported", lambda: UnsupportedAcceleratorError("not offered here")),
     Way("refused", lambda: RequestRefusedError("not like this")),
     Way("authentication hiccup", lambda: AuthenticationError("401")),

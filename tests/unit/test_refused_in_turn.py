@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from nebula.domain.candidate import CapacityType
 from nebula.domain.claim import Phase
+from nebula.lifecycle.transitions import MAX_CHAINED_REJECTIONS
 from nebula.providers.base import ProvisionRequest
 from nebula.providers.errors import (
     AuthenticationError,
@@ -18,7 +19,8 @@ from nebula.providers.errors import (
 from nebula.providers.simulated import Call
 
 from tests.support.placements import released
-from tests.support.world import World, pool_object
+from tests.support.placing import block
+from tests.support.world import MINUTE, World, pool_object
 
 COUNT = 12
 NAMES = [f"train-{number}" for number in range(COUNT)]
@@ -79,3 +81,18 @@ def test_a_block_that_is_over_or_elsewhere_keeps_nobody() -> None:
     world.clock.advance(timedelta(seconds=31))
     world.pump()
     assert sum(world.claim(name).phase is Phase.RELEASED for name in NAMES) >= COUNT - 1
+
+
+@pytest.mark.parametrize("rejections", [0, MAX_CHAINED_REJECTIONS - 1])
+def test_a_pod_that_is_passed_over_is_told_why(rejections: int) -> None:
+    world = World()
+    world.create_pod()
+    world.collect()
+    world.deliver(world.queue.pop(0))
+    last = world.claim()
+    world.claims.save(last, last.model_copy(update={"rejections": rejections}))
+    world.blocks.put(block("simulated", created_at=world.clock.now(), expires_at=world.clock.now() + MINUTE))
+    world.deliver(world.collect().pop(0))
+    assert [event["detail-type"] for event in world.collect()] == ["Provision Rejected"][: rejections == 0]
+    assert released(world)["reason"] == "blocked"
+    assert "simulated has refused this to another Pod meanwhile: NoCapacity" in released(world)["message"]

@@ -94,7 +94,7 @@ def pause_of(blocks: Sequence[Block]) -> datetime | None:
 
 
 def pass_over(services: Services, claim: Claim, blocks: Sequence[Block]) -> Claim:
-    """Place a claim anew whose candidate was refused to another Pod: nothing was asked for it.
+    """Place a claim anew whose candidate was refused to another Pod: nothing was asked for it. Its Pod is told.
 
     Raises ``ConflictError`` when somebody else moved the claim meanwhile.
     """
@@ -109,7 +109,9 @@ def pass_over(services: Services, claim: Claim, blocks: Sequence[Block]) -> Clai
         next_action_at=_rest(claim, now),
         rejected=True,
     )
-    return announce_rejection(services, services.claims.save(claim, moved))
+    written = services.claims.save(claim, moved)
+    show_waiting(services, written)
+    return announce_rejection(services, written)
 
 
 def wait_out(services: Services, claim: Claim, until: datetime) -> Claim:
