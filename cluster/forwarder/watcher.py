@@ -68,12 +68,7 @@ class Watcher:
         while not stop.is_set():
             started = time.monotonic()
             try:
-                version = self.list_all()
-                while not stop.is_set():
-                    began = time.monotonic()
-                    version = self.watch(version, stop)
-                    if time.monotonic() - began < _SHORT_WATCH:
-                        stop.wait(_FIRST_PAUSE)
+                self._follow(stop)
             except ExpiredError:
                 logger.info("%s: history expired, listing again", self.name)
             except KubernetesError as error:
@@ -83,6 +78,15 @@ class Watcher:
                 pause = _FIRST_PAUSE
             stop.wait(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spread, not secrecy
             pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _follow(self, stop: Flag) -> None:
+        """List, and watch on from there: one watch after the other until told to stop. Raises what ends that."""
+        version = self.list_all()
+        while not stop.is_set():
+            began = time.monotonic()
+            version = self.watch(version, stop)
+            if time.monotonic() - began < _SHORT_WATCH:
+                stop.wait(_FIRST_PAUSE)
 
     def list_all(self) -> str:
         """Compare a complete list with the book; the version to watch from."""

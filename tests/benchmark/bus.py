@@ -131,21 +131,24 @@ class Queue:
 
     def _take(self, limit: int) -> Sequence[Envelope]:
         with self._changed:
-            while True:
-                now = time.monotonic()
-                batch: list[Envelope] = []
-                for _ in range(len(self._waiting)):
-                    if len(batch) == limit:
-                        break
-                    at, envelope = self._waiting.popleft()
-                    if at <= now:
-                        batch.append(envelope)
-                    else:
-                        self._waiting.append((at, envelope))
-                if batch:
-                    self._held += len(batch)
-                    return batch
+            while not (batch := self._ripe(limit)):
                 self._changed.wait(0.1 if self._waiting else None)
+            self._held += len(batch)
+            return batch
+
+    def _ripe(self, limit: int) -> list[Envelope]:
+        """The first messages whose delay is over; the others go to the back of the queue."""
+        now = time.monotonic()
+        batch: list[Envelope] = []
+        for _ in range(len(self._waiting)):
+            if len(batch) == limit:
+                break
+            at, envelope = self._waiting.popleft()
+            if at <= now:
+                batch.append(envelope)
+            else:
+                self._waiting.append((at, envelope))
+        return batch
 
 
 class Bus:
