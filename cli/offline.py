@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-import urllib3
+import requests
 from nebula.clock import Clock
 from nebula.http import HttpClient, Limits
 from nebula.observability import MemoryTelemetry
@@ -14,14 +14,17 @@ from nebula.providers.errors import ProviderUnconfiguredError
 from nebula.providers.runpod import build
 from nebula.providers.simulated import SimulatedProvider
 from pydantic import SecretStr
+from requests.adapters import BaseAdapter
 
 
-class _NoNetwork:
+class _NoNetwork(BaseAdapter):
     """Answers every call as a broken network does, so that a provider falls back on what it ships."""
 
-    def open(self, *_args: Any, **_kwargs: Any) -> urllib3.BaseHTTPResponse:
-        """See ``nebula.http_pools.Opener``."""
-        raise OSError("no network here")
+    def send(self, *_args: Any, **_kwargs: Any) -> requests.Response:
+        raise requests.ConnectionError("no network here")
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class _Shipped:
@@ -71,5 +74,7 @@ class OfflineProviders:
 
 
 def _runpod(clock: Clock) -> Provider:
-    http = HttpClient(_NoNetwork(), limits=Limits(tries=1))
+    session = requests.Session()
+    session.mount("https://", _NoNetwork())
+    http = HttpClient(session, limits=Limits(tries=1))
     return build(api_key=SecretStr("offline"), clock=clock, telemetry=MemoryTelemetry(), http=http)

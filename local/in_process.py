@@ -1,4 +1,4 @@
-"""A simulator behind ``requests``, or behind the product's own clients, without sockets."""
+"""A simulator behind ``requests`` without sockets: the real clients run on it in unit tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 import requests
-import urllib3
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
@@ -83,36 +82,10 @@ class InProcessAdapter(BaseAdapter):
         """Nothing to close."""
 
 
-class AdapterSession(requests.Session):
-    """A session that takes nothing from the environment, and stands for the product's kept connections as well.
-
-    Whatever is mounted on it answers both: calls through ``requests``, and the product's HTTP clients.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.trust_env = False
-
-    def open(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, connect: float, read: float
-    ) -> urllib3.BaseHTTPResponse:
-        """See ``nebula.http_pools.Opener``."""
-        request = requests.PreparedRequest()
-        request.method, request.url, request.body = method, url, body
-        request.headers = CaseInsensitiveDict(headers)
-        response = self.get_adapter(url).send(request, stream=True, timeout=(connect, read))
-        return urllib3.HTTPResponse(
-            response.raw,
-            headers=dict(response.headers),
-            status=response.status_code,
-            preload_content=False,
-            enforce_content_length=False,
-        )
-
-
-def session_over(core: Core, base_url: str) -> AdapterSession:
+def session_over(core: Core, base_url: str) -> requests.Session:
     """A session whose calls to ``base_url`` reach the simulator."""
-    session = AdapterSession()
+    session = requests.Session()
+    session.trust_env = False
     session.mount(base_url, InProcessAdapter(core))
     return session
 
@@ -128,5 +101,3 @@ class _Stream(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:  # noqa: ARG002 - one line at a time, however much is asked for
         return next(self._lines, b"")
-
-    read1 = read

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import requests
 from nebula.kubernetes.client import KubernetesClient
 from nebula.kubernetes.transport import LIMITS, StaticToken, Transport
 from pydantic import SecretStr
 
-from local.in_process import AdapterSession, session_over
+from local.in_process import session_over
 from local.kubernetes.server import Emulator
 
 SERVER = "http://kubernetes.invalid"
 
 
-def session(emulator: Emulator) -> AdapterSession:
+def session(emulator: Emulator) -> requests.Session:
     """A session that reaches only the emulator."""
     return session_over(emulator, SERVER)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from local.in_process import AdapterSession, session_over
+import requests
+
+from local.in_process import session_over
 from local.runpod.simulator import Simulator
 
 BASE_URL = "http://runpod.invalid"
 
 
-def client_session(simulator: Simulator) -> AdapterSession:
+def client_session(simulator: Simulator) -> requests.Session:
     """A session whose every call to ``BASE_URL`` reaches the simulator."""
     return session_over(simulator, BASE_URL)

@@ -16,10 +16,9 @@ from nebula.providers.errors import ProviderError
 from nebula.providers.runpod import RunPodProvider, build
 from nebula.providers.runpod.instances import to_instance
 from pydantic import SecretStr
-from requests import PreparedRequest, Response
+from requests import PreparedRequest, Response, Session
 from requests.adapters import BaseAdapter
 
-from local.in_process import AdapterSession
 from tests.support.runpod import CPU_ONLY, KEY, RunPodWorld, mark, request
 
 SECRET = "hunter2-hunter2"
@@ -89,7 +88,7 @@ class Answering(BaseAdapter):
 
 def provider(answers: list[tuple[int, dict[str, str], bytes]]) -> RunPodProvider:
     world = RunPodWorld()
-    session = AdapterSession()
+    session = Session()
     session.mount("http://", Answering(answers))
     limits = Limits(max_bytes=1_000_000, tries=2)
     http = HttpClient(session, limits=limits, sleep=lambda _: None)

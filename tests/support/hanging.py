@@ -9,7 +9,6 @@ import requests
 from nebula.providers.runpod import RunPodProvider
 from requests.adapters import BaseAdapter
 
-from local.in_process import AdapterSession
 from local.runpod.adapter import BASE_URL
 from tests.support.runpod_installation import RunPodInstallation
 
@@ -26,7 +25,6 @@ class Hanging(BaseAdapter):
         provider = world.providers.get("runpod")
         assert isinstance(provider, RunPodProvider)
         session = provider._client._http._session
-        assert isinstance(session, AdapterSession)
         self._inner = session.get_adapter(BASE_URL)
         self._clock = world.clock
         self.methods = set(methods)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import requests
 from nebula.kubernetes.client import KubernetesClient
-from nebula.kubernetes.transport import Transport, new_session
+from nebula.kubernetes.transport import Transport
 
 from local.kubernetes.adapter import SERVER, client, session
 from local.kubernetes.http_server import KubernetesServer
@@ -42,7 +42,7 @@ def running(target: str) -> Iterator[Api]:
         return
     server = KubernetesServer(emulator).start()
     try:
-        transport = Transport(server.url, None, new_session())
+        transport = Transport(server.url, None, requests.Session())
         yield Api(requests.Session(), server.url, KubernetesClient("contract", transport))
     finally:
         server.stop()

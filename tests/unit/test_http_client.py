@@ -15,8 +15,6 @@ import requests
 from nebula.http import AnswerTooLargeError, HttpClient, Limits, TransportError, new_session
 from requests.adapters import BaseAdapter
 
-from local.in_process import AdapterSession
-
 URL = "http://service.invalid/v2/things"
 HEADERS = {"Authorization": "Bearer s3cr3t"}
 
@@ -79,7 +77,8 @@ class Time:
 
 
 def client(adapter: Scripted, time: Time | None = None, **limits: Any) -> HttpClient:
-    session = AdapterSession()
+    session = requests.Session()
+    session.trust_env = False
     session.mount("http://", adapter)
     time = time or Time()
     return HttpClient(session, limits=Limits(**limits), sleep=time.sleep, monotonic=lambda: time.now)
@@ -202,6 +201,16 @@ def test_redirects_are_not_followed() -> None:
     assert len(adapter.requests) == 1
 
 
+def test_nothing_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    (tmp_path / ".netrc").write_text("machine service.invalid login me password theirs\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+    adapter = Scripted(200)
+    session = new_session()
+    session.mount("http://", adapter)
+    HttpClient(session).send("GET", URL, headers=HEADERS)
+    assert adapter.requests[0].headers["Authorization"] == "Bearer s3cr3t"
+
+
 def lines(adapter: Scripted, time: Time | None = None, **limits: Any) -> tuple[int, Iterator[str]]:
     answer, text = client(adapter, time, **limits).lines(URL, headers=HEADERS, seconds=10, idle=5)
     return answer.status, text
@@ -228,8 +237,6 @@ def test_an_endless_stream_ends_by_the_clock() -> None:
     class Endless(Drip):
         def read(self, size: int = -1) -> bytes:
             return super().read(size) and b"line\n"
-
-        read1 = read
 
     _, text = lines(Scripted(Endless(time.pass_one)), time)
     assert 0 < len(list(text)) <= 11

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pytest
+import requests
 from nebula.http import Limits
 from nebula.kubernetes.api import (
     ClusterUnavailableError,
@@ -17,7 +18,7 @@ from nebula.kubernetes.api import (
     NotFoundError,
 )
 from nebula.kubernetes.client import KubernetesClient
-from nebula.kubernetes.transport import LIMITS, ExpiredError, StaticToken, Transport
+from nebula.kubernetes.transport import LIMITS, ExpiredError, StaticToken, Transport, new_session
 from pydantic import SecretStr
 
 from local.in_process import DroppedError, session_over
@@ -276,3 +277,12 @@ def test_a_watch_renews_its_token_once() -> None:
 def test_a_watch_that_does_not_begin_says_why(answer: Answer | None, error: type[KubernetesError]) -> None:
     with pytest.raises(error):
         _watch(Server(answer))
+
+
+# Trust
+
+
+def test_a_session_takes_nothing_from_the_environment() -> None:
+    session = new_session()
+    assert isinstance(session, requests.Session)
+    assert session.trust_env is False

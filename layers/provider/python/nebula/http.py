@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode, urlsplit
 
+import requests
 import urllib3
+from requests.structures import CaseInsensitiveDict
 
-from nebula.http_pools import Opener, Pools
+from nebula.http_adapter import DirectAdapter
 
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 _CHUNK_BYTES = 64 * 1024
-_OK = 200
-_ACCEPTED = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
 _REPEATABLE = frozenset({"GET", "HEAD", "DELETE"})
 _BODILESS = frozenset({"GET", "HEAD"})
 _PASSING = frozenset({500, 502, 503, 504})
@@ -49,13 +49,17 @@ class Answer:
     """One complete answer. Header names are matched without case."""
 
     status: int
-    headers: Mapping[str, str] = field(default_factory=urllib3.HTTPHeaderDict)
+    headers: Mapping[str, str] = field(default_factory=CaseInsensitiveDict)
     body: bytes = b""
 
 
-def new_session(*, pool_size: int = 16) -> Opener:
-    """Kept connections to servers that public certificate authorities vouch for; nothing comes from the environment."""
-    return Pools(pool_size=pool_size)
+def new_session(*, pool_size: int = 16) -> requests.Session:
+    """A session that takes nothing from the environment: a ``.netrc`` would replace the key that we send."""
+    session = requests.Session()
+    session.trust_env = False
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, DirectAdapter(pool_size=pool_size))
+    return session
 
 
 class HttpClient:
@@ -63,7 +67,7 @@ class HttpClient:
 
     def __init__(
         self,
-        session: Opener,
+        session: requests.Session,
         *,
         limits: Limits | None = None,
         sleep: Callable[[float], None] = time.sleep,
@@ -125,20 +129,20 @@ class HttpClient:
         """
         ends_at = self._monotonic() + seconds
         response = self._open("GET", url, headers, params, None, min(self._limits.connect, seconds), idle)
-        if response.status != _OK:
+        if response.status_code != requests.codes.ok:
             return self._complete("GET", url, response, ends_at), iter(())
-        head = Answer(response.status, response.headers)
+        head = Answer(response.status_code, response.headers)
         return head, self._stream(response, ends_at)
 
-    def _stream(self, response: urllib3.BaseHTTPResponse, ends_at: float) -> Iterator[str]:
+    def _stream(self, response: requests.Response, ends_at: float) -> Iterator[str]:
         size = 0
         try:
-            for line in _lines_of(response, self._limits.max_bytes):
+            for line in response.iter_lines(chunk_size=512):
                 size += len(line)
                 if size > self._limits.max_bytes or self._monotonic() > ends_at:
                     return
                 yield line.decode("utf-8", "replace")
-        except (urllib3.exceptions.HTTPError, OSError):
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError):
             return
         finally:
             response.close()
@@ -175,46 +179,42 @@ class HttpClient:
         body: bytes | None,
         connect: float,
         read: float,
-    ) -> urllib3.BaseHTTPResponse:
-        verb = method.upper()
-        target = f"{url}{'&' if '?' in url else '?'}{urlencode(params)}" if params else url
-        sent = {**_ACCEPTED, **headers}
-        if body is not None or verb not in _BODILESS:
-            sent["Content-Length"] = str(len(body or b""))
+    ) -> requests.Response:
+        # Straight to the adapter: a session would add cookies, redirects and the environment's own ideas to every
+        # call, none of which we want, at most of its processor time.
+        request = requests.PreparedRequest()
+        request.method = method.upper()
+        request.url = f"{url}{'&' if '?' in url else '?'}{urlencode(params)}" if params else url
+        request.headers = CaseInsensitiveDict({**self._session.headers, **headers})  # type: ignore[arg-type]
+        request.body = body
+        if body is not None or request.method not in _BODILESS:
+            request.headers["Content-Length"] = str(len(body or b""))
         try:
-            return self._session.open(verb, target, sent, body, connect=connect, read=read)
-        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            adapter = self._session.get_adapter(request.url)
+            verify = True if self._session.verify is None else self._session.verify
+            return adapter.send(
+                request, stream=True, timeout=(connect, read), verify=verify, cert=self._session.cert
+            )  # fmt: skip
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise TransportError(f"{method} {_place(url)}: {type(error).__name__}") from None
 
-    def _complete(self, method: str, url: str, response: urllib3.BaseHTTPResponse, ends_at: float) -> Answer:
+    def _complete(self, method: str, url: str, response: requests.Response, ends_at: float) -> Answer:
         parts: list[bytes] = []
         size = 0
         try:
             # What has come, not a full chunk: while that is waited for, a body may come byte by byte for ever.
-            while part := response.read1(_CHUNK_BYTES):
+            while part := response.raw.read1(_CHUNK_BYTES):
                 size += len(part)
                 if size > self._limits.max_bytes:
                     raise AnswerTooLargeError(f"{method} {_place(url)}: more than {self._limits.max_bytes} bytes")
                 if self._monotonic() > ends_at:
                     raise TransportError(f"{method} {_place(url)}: the answer took too long")
                 parts.append(part)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             raise TransportError(f"{method} {_place(url)}: {type(error).__name__} inside the answer") from None
         finally:
             response.close()
-        return Answer(response.status, response.headers, b"".join(parts))
-
-
-def _lines_of(response: urllib3.BaseHTTPResponse, longest: int) -> Iterator[bytes]:
-    """The lines of a body as they come; it ends where one is longer than ``longest`` bytes."""
-    rest = b""
-    while part := response.read1(_CHUNK_BYTES):
-        *whole, rest = (rest + part).split(b"\n")
-        yield from (line.removesuffix(b"\r") for line in whole)
-        if len(rest) > longest:
-            return
-    if rest:
-        yield rest
+        return Answer(response.status_code, response.headers, b"".join(parts))
 
 
 def _place(url: str) -> str:

@@ -14,18 +14,18 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Annotated, Literal
 
+import requests
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from nebula.clock import Clock
 from nebula.http import Limits
-from nebula.http_pools import Opener
 from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi
 from nebula.kubernetes.client import KubernetesClient
 from nebula.kubernetes.eks import EksToken
 from nebula.kubernetes.transport import LIMITS, StaticToken, TokenSource, Transport, new_session
 from nebula.parameters import Parameters, ParameterUnavailableError
 
-SessionFactory = Callable[[str | None], Opener]
+SessionFactory = Callable[[str | None], requests.Session]
 
 
 class BearerAuth(BaseModel):

