@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from nebula.events.batch import handle, outcome_of
+from nebula.events.batch import LambdaContext, handle, outcome_of
 from nebula.events.details import ClaimDetail, DetailType, ExplainDetail, NodePoolDetail, PodDetail
 from nebula.events.envelope import Envelope, MalformedEventError, parse_envelope
 from nebula.kubernetes.batch_reads import BatchClusters
@@ -17,6 +17,8 @@ from nebula.workflows.place import node_pool_changed, place_claim, place_pod
 from nebula.workflows.services import Services
 
 _POD_EVENTS = frozenset({DetailType.POD_GATED, DetailType.POD_CHANGED})
+#: No further Pod of a batch is begun with less time than this.
+RESERVE_SECONDS = 5.0
 _CLAIM_EVENTS = frozenset({DetailType.CLAIM_DUE, DetailType.PROVISION_REJECTED})
 
 
@@ -26,14 +28,14 @@ def services() -> Services:
     return build("placement", Settings())
 
 
-def handler(event: object, _context: object) -> dict[str, Any]:
+def handler(event: object, context: LambdaContext) -> dict[str, Any]:
     """Take an SQS batch or one bare event; an ``Explain`` event answers with the candidate table."""
     if isinstance(event, dict) and event.get("detail-type") == DetailType.EXPLAIN:
         asked = parse_envelope(event).read(ExplainDetail)
         return explain_pod(services(), asked.pod, asked.node_pool, asked.cluster)
     whole = services()
     batch = replace(whole, clusters=BatchClusters(whole.clusters, whole.clock))
-    return handle(event, partial(_act, batch), whole.telemetry)
+    return handle(event, partial(_act, batch), whole.telemetry, context=context, reserve=RESERVE_SECONDS)
 
 
 def _act(batch: Services, envelope: Envelope) -> str:

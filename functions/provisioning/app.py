@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from nebula.domain.claim import Phase
-from nebula.events.batch import handle, outcome_of
+from nebula.events.batch import LambdaContext, handle, outcome_of
 from nebula.events.details import ClaimDetail, DetailType, PodDetail
 from nebula.events.envelope import Envelope, MalformedEventError
 from nebula.settings import Settings
@@ -17,6 +17,8 @@ from nebula.workflows.services import Services
 from nebula.workflows.terminate import pod_deleted, reclaim_claim
 
 _CREATE_EVENTS = frozenset({DetailType.CLAIM_PLACED, DetailType.INSTANCE_READY, DetailType.CLAIM_DUE})
+#: No further ending of a batch is begun with less time than this: a delete and the read after it may both hang.
+RESERVE_SECONDS = 60.0
 _RECLAIM_PHASES = frozenset({Phase.WITHDRAWING, Phase.TERMINATING})
 
 
@@ -26,9 +28,9 @@ def services() -> Services:
     return build("provisioning", Settings())
 
 
-def handler(event: object, _context: object) -> dict[str, Any]:
+def handler(event: object, context: LambdaContext) -> dict[str, Any]:
     """Take an SQS batch or one bare event."""
-    return handle(event, _act, services().telemetry)
+    return handle(event, _act, services().telemetry, context=context, reserve=RESERVE_SECONDS)
 
 
 def _act(envelope: Envelope) -> str:

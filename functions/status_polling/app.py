@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
-from nebula.events.batch import handle
+from nebula.events.batch import LambdaContext, handle
 from nebula.events.details import DetailType, TickDetail
 from nebula.events.envelope import Envelope, MalformedEventError
 from nebula.settings import SweepSettings
@@ -14,14 +14,6 @@ from nebula.wiring import build
 from nebula.workflows.orphans import OrphanPolicy
 from nebula.workflows.poll import PollReport, scheduled, tick
 from nebula.workflows.services import Services
-
-
-class LambdaContext(Protocol):
-    """What is used of Lambda's context."""
-
-    def get_remaining_time_in_millis(self) -> int:
-        """Milliseconds until this invocation is stopped."""
-        ...
 
 
 @cache

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from nebula.domain.claim import Claim
 from nebula.domain.unreadable import UnreadableClaimError
@@ -30,20 +30,36 @@ _SHOWN_CHARACTERS = 256
 SLOW_SECONDS = 3.0
 
 
+class LambdaContext(Protocol):
+    """What is used of Lambda's context."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until this invocation is stopped."""
+        ...
+
+
 def handle(
-    event: object, act: Act, telemetry: Telemetry, *, monotonic: Callable[[], float] = time.monotonic
+    event: object,
+    act: Act,
+    telemetry: Telemetry,
+    *,
+    context: LambdaContext | None = None,
+    reserve: float = 0.0,
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
     """Run ``act`` for each event; returns ``batchItemFailures`` for an SQS batch, ``{}`` for a bare event.
 
     ``act`` answers with the outcome in a few words; each event leaves one line with it. A record that fails is named
     in the answer and comes again; the others are not touched by it, unless it failed slowly: then those of the same
     cluster are put off untried, so that a cluster that hangs does not take the function's time from the rest of the
-    batch. A malformed record is refused with the fields named and no value shown. One about a claim that only a newer
-    release can read is taken without effect: the ledger brings the claim up again, and the message would only die. A
-    bare event's error rises.
+    batch. With a ``context`` what is left of a batch when less than ``reserve`` seconds are left is put off too: of a
+    function that is stopped in the middle every record would come again. A malformed record is refused with the fields
+    named and no value shown. One about a claim that only a newer release can read is taken without effect: the ledger
+    brings the claim up again, and the message would only die. A bare event's error rises.
     """
     if isinstance(event, Mapping) and "Records" in event:
-        return _batch(event, act, telemetry, monotonic)
+        left = (lambda: context.get_remaining_time_in_millis() / 1000) if context is not None else (lambda: reserve)
+        return _batch(event["Records"], act, telemetry, monotonic, lambda: left() >= reserve)
     _run(parse_envelope(event), act, telemetry)
     return {}
 
@@ -65,10 +81,20 @@ def _run(envelope: Envelope, act: Act, telemetry: Telemetry) -> None:
     telemetry.info("event handled", detail_type=envelope.detail_type, outcome=outcome, **about)
 
 
-def _batch(event: Mapping[str, Any], act: Act, telemetry: Telemetry, monotonic: Callable[[], float]) -> dict[str, Any]:
+def _batch(
+    records: Sequence[Mapping[str, Any]],
+    act: Act,
+    telemetry: Telemetry,
+    monotonic: Callable[[], float],
+    has_time: Callable[[], bool],
+) -> dict[str, Any]:
     failed: list[str] = []
     silent: set[str] = set()
-    for record in event["Records"]:
+    for number, record in enumerate(records):
+        if number and not has_time():
+            telemetry.warning("batch cut short", done=number, left=len(records) - number)
+            failed += [left["messageId"] for left in records[number:]]
+            break
         cluster = _cluster_of(record) if silent else ""
         began = monotonic()
         if cluster in silent:
