@@ -57,9 +57,12 @@ def handle(
     named and no value shown. One about a claim that only a newer release can read is taken without effect: the ledger
     brings the claim up again, and the message would only die. A bare event's error rises.
     """
+
+    def has_time() -> bool:
+        return context is None or context.get_remaining_time_in_millis() / 1000 >= reserve
+
     if isinstance(event, Mapping) and "Records" in event:
-        left = (lambda: context.get_remaining_time_in_millis() / 1000) if context is not None else (lambda: reserve)
-        return _batch(event["Records"], act, telemetry, monotonic, lambda: left() >= reserve)
+        return _batch(event["Records"], act, telemetry, monotonic, has_time)
     _run(parse_envelope(event), act, telemetry)
     return {}
 
