@@ -5,16 +5,19 @@ can have, under each of the names that some backend may have given it. One claim
 milliseconds; a look at some hundred takes longer than a client waits, and nobody else gets an answer meanwhile. But a
 row's values already have the form in which they are sent, binary ones excepted; those still go moto's way.
 
-And moto takes a row's projection into an index attribute by attribute, each time from the whole row, translated anew.
+And moto takes a row's projection into an index attribute by attribute, each time from the whole row, translated anew;
+it copies a map to measure it, with all that is in it, at each level and twice for each row that it reads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from moto.core.serialize import SERVICE_SPECIFIC_SERIALIZERS, JSONSerializer
-from moto.dynamodb.models.dynamo_type import Item
+from moto.dynamodb.models.dynamo_type import DynamoType, Item
 from moto.dynamodb.models.table import SecondaryIndex
+from moto.dynamodb.models.utilities import bytesize
 
 _AS_THEY_ARE = frozenset({"S", "N", "SS", "NS", "BOOL", "NULL"})
 
@@ -34,6 +37,9 @@ def install() -> None:
     SERVICE_SPECIFIC_SERIALIZERS["dynamodb"] = {"json": PlainValues}
     index: Any = SecondaryIndex
     index.project = project
+    value: Any = DynamoType
+    value.size = by_parts(value.size)
+    value.__deepcopy__ = twin
 
 
 def project(index: SecondaryIndex, item: Item) -> Item:
@@ -47,6 +53,35 @@ def project(index: SecondaryIndex, item: Item) -> Item:
     part = Item(item.hash_key, item.range_key, {})
     part.attrs.update({name: value for name, value in item.attrs.items() if name in names})
     return part
+
+
+def by_parts(original: Callable[[DynamoType], int]) -> Callable[[DynamoType], int]:
+    """The method ``size`` (bytes) that measures the parts of maps and lists where they are; ``original`` is moto's."""
+
+    def size(value: DynamoType) -> int:
+        kind, content = value.type, value.value
+        if kind == "S":
+            return bytesize(content)
+        if kind == "L":
+            return sum(size(part) for part in content)
+        if kind == "M":
+            return sum(bytesize(name) + size(part) for name, part in content.items())
+        return original(value)
+
+    return size
+
+
+def twin(value: DynamoType, memo: dict[int, Any]) -> DynamoType:
+    """The method ``__deepcopy__``: a value holds no other twice, so nothing is looked up in ``memo``."""
+    made, content = object.__new__(DynamoType), value.value
+    made.type = value.type
+    if value.type == "M":
+        made.value = {name: twin(part, memo) for name, part in content.items()}
+    elif value.type == "L":
+        made.value = [twin(part, memo) for part in content]
+    else:
+        made.value = list(content) if isinstance(content, list) else content
+    return made
 
 
 def _is_plain(value: Any) -> bool:

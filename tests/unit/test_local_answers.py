@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 from moto.core import serialize
+from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.table import SecondaryIndex
 
 from local import answers
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 SESSION = boto3.session.Session("testing", "testing", region_name="eu-central-1")
 INDEX: Any = SecondaryIndex
 PROJECT = INDEX.project
+VALUE: Any = DynamoType
 TABLE = "rows"
 ROW: dict[str, Any] = {
     "id": {"S": "a"},
@@ -51,6 +54,8 @@ def _moto_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serialize, "SERVICE_SPECIFIC_SERIALIZERS", dict(serialize.SERVICE_SPECIFIC_SERIALIZERS))
     monkeypatch.setattr(answers, "SERVICE_SPECIFIC_SERIALIZERS", serialize.SERVICE_SPECIFIC_SERIALIZERS)
     monkeypatch.setattr(INDEX, "project", PROJECT)
+    for method in ("size", "__deepcopy__"):
+        monkeypatch.setattr(VALUE, method, getattr(VALUE, method))
 
 
 @contextmanager
@@ -186,3 +191,26 @@ def test_a_projection_leaves_the_row_whole() -> None:
     with account() as client:
         client.query(TableName=TABLE, IndexName="keys", **RED)
         assert client.get_item(TableName=TABLE, Key=KEY)["Item"].keys() == ROW.keys()
+
+
+def test_a_value_measures_what_moto_measures() -> None:
+    values = {name: VALUE(value) for name, value in ROW.items()}
+    by_moto = {name: value.size() for name, value in values.items()}
+    answers.install()
+    assert {name: value.size() for name, value in values.items()} == by_moto
+    assert by_moto["nested"] > by_moto["colour"] > 0
+
+
+def test_a_copy_shares_nothing_that_can_change() -> None:
+    answers.install()
+    whole = VALUE({"M": ROW})
+    same = copy.deepcopy(whole)
+    assert same == whole
+    text = repr(whole)
+    for name in ("strings", "numbers", "binaries"):
+        same.value[name].value.append("another")
+    same.value["nested"].value["list"].value.pop()
+    same.value["nested"].value["of"].value.clear()
+    same.value["binary within"].value[1].value["b"] = VALUE({"S": "x"})
+    same.value["colour"] = VALUE({"S": "x"})
+    assert repr(whole) == text
