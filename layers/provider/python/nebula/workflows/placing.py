@@ -95,22 +95,17 @@ class Placing:
 
     def _placed(self, wish: Wish, decision: Decision, candidate: Candidate) -> Claim:
         """The candidate into the ledger with its price reserved, then the hint to buy it."""
-        written = self._write(
+        written = self._decided(
             Phase.PLACED,
-            wish.shape,
+            wish,
+            decision,
             limit=wish.pool.budget_per_hour,
-            node_pool=wish.pool.name,
-            node_pool_revision=wish.pool.revision,
-            failover=wish.pool.failover,
             candidate=candidate,
             next_action_at=self._now + REDRIVE,
             reason=PLACED,
             message=decision.message,
-            decision=decision_lines(decision, self._now),
-            rejections=self._rejections,
             wanted_per_hour=None,
         )
-        measure_decision(self._services.telemetry, decision, written, self._now)
         self._services.telemetry.info(
             "placed", claim_id=written.claim_id, candidate=candidate.key, price_per_hour=str(candidate.price.total)
         )
@@ -119,23 +114,33 @@ class Placing:
 
     def _deferred(self, wish: Wish, decision: Decision) -> Claim:
         """Why not, and when again, into the ledger; the Pod shows it when it is news."""
-        written = self._write(
+        written = self._decided(
             Phase.PENDING,
-            wish.shape,
-            node_pool=wish.pool.name,
-            node_pool_revision=wish.pool.revision,
-            failover=wish.pool.failover,
+            wish,
+            decision,
             candidate=None,
             next_action_at=self._retry_at(decision),
             reason=decision.reason,
             message=self._with_last_answer(decision.message),
-            decision=decision_lines(decision, self._now),
-            rejections=self._rejections,
             wanted_per_hour=decision.wanted_per_hour(),
             exclusions=self._exclusions(),
         )
-        measure_decision(self._services.telemetry, decision, written, self._now)
         self._show(written)
+        return written
+
+    def _decided(self, phase: Phase, wish: Wish, decision: Decision, **changes: Any) -> Claim:
+        """A decision into the ledger, with what it was taken from, and into the figures."""
+        written = self._write(
+            phase,
+            wish.shape,
+            node_pool=wish.pool.name,
+            node_pool_revision=wish.pool.revision,
+            failover=wish.pool.failover,
+            decision=decision_lines(decision, self._now),
+            rejections=self._rejections,
+            **changes,
+        )
+        measure_decision(self._services.telemetry, decision, written, self._now)
         return written
 
     def _refused(self, error: NoWishError) -> Claim:
