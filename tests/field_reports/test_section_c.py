@@ -21,6 +21,7 @@ from tests.support.placements import released
 from tests.support.runpod import NO_CAPACITY, NVL, PCIE, SXM
 from tests.support.runpod_installation import RunPodInstallation, condition, events, with_container
 from tests.support.scenarios import provision_event
+from tests.support.simulated import QUEUES
 from tests.support.world import World, pool_object, running, until_true
 
 SPOT_FIRST: dict[str, Any] = {"capacityTypes": ["Spot", "OnDemand"]}
@@ -207,9 +208,8 @@ def test_c14_a_quota_of_nought_is_named_on_the_pod_with_its_code(limit: str) -> 
 @pytest.mark.parametrize("how", ["dies", "never runs"])
 def test_c15_a_machine_that_dies_at_its_launch_or_never_runs_is_replaced_behind_the_gate(how: str) -> None:
     world = World(pool=pool_object("queueing", "simulated"))
-    queues = world.simulated.capabilities.model_copy(update={"queues": True})
     boot = Behaviour(boot=timedelta(hours=9))
-    queueing = SimulatedProvider(world.clock, name="queueing", capabilities=queues, behaviour=boot)
+    queueing = SimulatedProvider(world.clock, name="queueing", capabilities=QUEUES, behaviour=boot)
     world.providers._providers["queueing"] = queueing
     world.providers.keys["queueing"] = "key-1"
     world.create_pod()

@@ -14,6 +14,7 @@ from nebula.workflows.interruption import interrupted
 
 from tests.support.runpod_installation import RunPodInstallation, condition, events, with_container
 from tests.support.scenarios import up
+from tests.support.simulated import QUEUES
 from tests.support.tripwire import wired
 from tests.support.world import World, pool_object, running, until_true
 
@@ -93,9 +94,8 @@ def test_e11_a_request_over_the_limit_is_refused_before_the_call_and_for_good() 
 def test_e12_boots_that_fail_are_replaced_and_no_pod_is_lost() -> None:
     """A fifth of the machines dies while it boots, another fifth never runs: their Pods wait for one that does."""
     world = World(pool=pool_object("queueing", "simulated"))
-    queues = world.simulated.capabilities.model_copy(update={"queues": True})
     queueing = SimulatedProvider(
-        world.clock, name="queueing", capabilities=queues, behaviour=Behaviour(boot=timedelta(hours=9))
+        world.clock, name="queueing", capabilities=QUEUES, behaviour=Behaviour(boot=timedelta(hours=9))
     )
     world.providers._providers["queueing"] = queueing
     world.providers.keys["queueing"] = "key-1"

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from nebula.domain.claim import Claim, Phase, TerminationReason
-from nebula.providers.simulated import DEFAULT_CAPABILITIES, Behaviour, SimulatedProvider
 
 from local.in_process import DroppedError
 from local.runpod.faults import Failure
@@ -23,6 +22,7 @@ from tests.support.runpod_installation import (
     with_container,
     with_image,
 )
+from tests.support.simulated import make_slowly
 from tests.support.world import CLUSTER, World, pod_object, running, until_true
 
 (MAIN,) = pod_object()["spec"]["containers"]
@@ -209,10 +209,7 @@ def test_f8_a_warning_is_on_its_pod_before_any_of_fifty_waiting_creates_and_befo
 
 def test_f8_a_warning_for_a_machine_whose_pod_still_waits_finds_another_at_once_behind_the_gate() -> None:
     world = World()
-    capabilities = DEFAULT_CAPABILITIES.model_copy(update={"queues": True})
-    behaviour = Behaviour(boot=timedelta(seconds=50))
-    world.simulated = SimulatedProvider(world.clock, capabilities=capabilities, behaviour=behaviour)
-    world.providers._providers = {"simulated": world.simulated}
+    make_slowly(world.simulated, boot=timedelta(seconds=50))
     world.create_pod()
     world.pump()
     (first,) = world.billed()

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 from nebula.domain.claim import Phase
-from nebula.providers.simulated import DEFAULT_CAPABILITIES, Behaviour, Call, SimulatedProvider
+from nebula.providers.simulated import Call
 from nebula.workflows.poll import STALE_AFTER, tick
 
 from cluster.forwarder.books import PodBook
 from local.kubernetes.resources import NODE_POOLS
 from tests.support.handlers import about_pod, batch, failed, handler
 from tests.support.runpod_installation import RunPodInstallation, condition, events
+from tests.support.simulated import make_slowly
 from tests.support.world import CLUSTER, MINUTE, World, pool_object, running, until_true
 
 Object = dict[str, Any]
@@ -84,10 +85,7 @@ def test_y9_a_pod_edited_while_its_machine_is_being_made_gives_it_back_and_gets_
 def _queueing() -> World:
     """A world whose provider takes 50 s until a machine runs, and shows the Pod only then."""
     world = World()
-    capabilities = DEFAULT_CAPABILITIES.model_copy(update={"queues": True})
-    behaviour = Behaviour(boot=timedelta(seconds=50))
-    world.simulated = SimulatedProvider(world.clock, capabilities=capabilities, behaviour=behaviour)
-    world.providers._providers = {"simulated": world.simulated}
+    make_slowly(world.simulated, boot=timedelta(seconds=50))
     return world
 
 

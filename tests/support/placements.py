@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from nebula.domain.claim import Claim
+from nebula.domain.claim import Claim, Phase
 from nebula.workflows.place import place_pod
 
 from tests.support.placing import block
@@ -17,6 +17,14 @@ def place(world: World, name: str = "train") -> Claim | None:
     pod = world.pod(name)
     assert pod is not None
     return place_pod(world.services("placement"), CLUSTER, "default", name, pod["metadata"]["uid"])
+
+
+def placed_only(world: World) -> None:
+    """Create a Pod and place it. What placement asks for is on the bus, and nobody has heard of it yet."""
+    world.create_pod()
+    world.collect()
+    world.deliver(world.queue.pop(0))
+    assert world.claim().phase is Phase.PLACED
 
 
 def released(world: World, name: str = "train") -> dict[str, Any]:

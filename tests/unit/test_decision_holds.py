@@ -9,6 +9,7 @@ import pytest
 from nebula.domain.claim import Phase
 from nebula.providers.simulated import Call
 
+from tests.support.placements import placed_only
 from tests.support.world import World
 
 GROUP = "nebula.inftyai.com"
@@ -17,10 +18,7 @@ POOL = f"/apis/{GROUP}/v1alpha1/nodepools/pool"
 
 def _placed() -> World:
     world = World()
-    world.create_pod()
-    world.collect()
-    world.deliver(world.queue.pop(0))
-    assert world.claim().phase is Phase.PLACED
+    placed_only(world)
     return world
 
 

@@ -9,6 +9,7 @@ from nebula.kubernetes.names import LABEL_PROVIDER
 from nebula.workflows.explain import explain_pod
 
 from local.kubernetes.resources import NODES
+from tests.support.placements import placed_only
 from tests.support.world import CLUSTER, Object, World, running
 
 NAME = "nebula-simulated"
@@ -69,10 +70,7 @@ def test_a_node_of_ours_that_lost_its_label_is_beaten_on_and_takes_no_new_pod() 
 
 def test_nothing_is_bought_or_released_for_a_node_whose_label_went_after_the_placement() -> None:
     world = World()
-    world.create_pod()
-    world.collect()
-    world.deliver(world.queue.pop(0))
-    assert world.claim().phase is Phase.PLACED
+    placed_only(world)
     _unlabel(world)
     world.pump()
     world.run(2)

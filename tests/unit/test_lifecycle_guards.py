@@ -10,12 +10,13 @@ from nebula.events.details import DetailType
 from nebula.events.envelope import parse_envelope
 from nebula.kubernetes.api import ClusterUnavailableError
 from nebula.providers.errors import NoCapacityError, ProviderUnavailableError
-from nebula.providers.simulated import Behaviour, Call
+from nebula.providers.simulated import Call
 from nebula.workflows.announce import announce_due
 from nebula.workflows.interruption import interrupted
 from nebula.workflows.provision import provision_claim
 
 from tests.support.mischief import another_cluster
+from tests.support.simulated import make_slowly
 from tests.support.tripwire import wired
 from tests.support.world import World, pool_object, running, until_true
 
@@ -73,8 +74,7 @@ def test_an_absence_from_lists_is_believed_only_when_the_id_is_gone_too(monkeypa
 
 def test_a_warning_about_an_earlier_instance_leaves_the_present_one_alone() -> None:
     world = World(pool=pool_object("simulated", capacityTypes=["OnDemand", "Spot"]))
-    world.simulated._capabilities = world.simulated.capabilities.model_copy(update={"queues": True})
-    world.simulated.behaviour = Behaviour(boot=timedelta(minutes=2))
+    make_slowly(world.simulated, boot=timedelta(minutes=2))
     world.create_pod()
     world.pump()
     (first,) = world.billed()

@@ -15,11 +15,11 @@ from nebula.providers.errors import NoCapacityError
 from nebula.providers.simulated import DEFAULT_CAPABILITIES
 
 from tests.support.claims import NOW, SECOND, attempt, pending, placed, provisioned
+from tests.support.simulated import QUEUES
 
 HELD = (Phase.PROVISIONED, Phase.RELEASING, Phase.RELEASED)
 GATED = (Phase.PROVISIONED, Phase.RELEASING)
 LATER = NOW + timedelta(minutes=10)
-QUEUES = DEFAULT_CAPABILITIES.model_copy(update={"queues": True})
 RAN = Observation(state=InstanceState.RUNNING, running_since=NOW)
 
 

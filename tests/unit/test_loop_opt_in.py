@@ -14,6 +14,7 @@ from nebula.workflows.abandon import abandon
 
 from tests.support.claims import NOW, attempt, pending
 from tests.support.mischief import claims, label
+from tests.support.simulated import make_slowly
 from tests.support.world import World, running
 
 OVER = pending(phase=Phase.TERMINATED, termination_reason=TerminationReason.POD_DELETED)
@@ -62,11 +63,8 @@ def test_without_the_label_nothing_is_placed() -> None:
 
 def test_an_instance_that_was_made_before_the_opt_out_is_given_back_and_another_one_made() -> None:
     world = World()
-    world.simulated.behaviour = Behaviour(boot=timedelta(hours=1))
-    world.create_pod(announce=False)
-    capabilities = world.simulated.capabilities.model_copy(update={"queues": True})
-    world.simulated._capabilities = capabilities
-    world.announce(DetailType.POD_GATED, world.pod() or {})
+    make_slowly(world.simulated, boot=timedelta(hours=1))
+    world.create_pod()
     world.pump()
     first = claims(world)[0]
     assert first.phase is Phase.PROVISIONED
@@ -84,8 +82,7 @@ def test_an_instance_that_was_made_before_the_opt_out_is_given_back_and_another_
 
 def test_a_pod_put_back_while_its_claim_still_ends_waits_for_the_end() -> None:
     world = World()
-    world.simulated.behaviour = Behaviour(boot=timedelta(hours=1), termination=timedelta(minutes=2))
-    world.simulated._capabilities = world.simulated.capabilities.model_copy(update={"queues": True})
+    make_slowly(world.simulated, boot=timedelta(hours=1), termination=timedelta(minutes=2))
     world.create_pod()
     world.pump()
     label(world, "train", LABEL_ENABLED, None)

@@ -14,7 +14,7 @@ from nebula.providers.simulated import Call
 from local.kubernetes.resources import SECRETS
 from tests.support.lending import docker_config, pull_secret
 from tests.support.mischief import said
-from tests.support.placements import released
+from tests.support.placements import placed_only, released
 from tests.support.placing import block
 from tests.support.world import World
 
@@ -66,9 +66,7 @@ def test_pods_behind_a_pause_say_so_and_not_what_they_waited_for_before() -> Non
 
 def test_a_pause_that_no_cluster_hears_of_is_kept_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
-    world.create_pod()
-    world.collect()
-    world.deliver(world.queue.pop(0))
+    placed_only(world)
     until = world.clock.now() + timedelta(minutes=2)
     world.blocks.put(block("simulated", kind="rate_limited", created_at=world.clock.now(), expires_at=until))
 

@@ -18,7 +18,7 @@ from nebula.providers.errors import (
 )
 from nebula.providers.simulated import Call
 
-from tests.support.placements import released
+from tests.support.placements import placed_only, released
 from tests.support.placing import block
 from tests.support.world import MINUTE, World, pool_object
 
@@ -86,9 +86,7 @@ def test_a_block_that_is_over_or_elsewhere_keeps_nobody() -> None:
 @pytest.mark.parametrize("rejections", [0, MAX_CHAINED_REJECTIONS - 1])
 def test_a_pod_that_is_passed_over_is_told_why(rejections: int) -> None:
     world = World()
-    world.create_pod()
-    world.collect()
-    world.deliver(world.queue.pop(0))
+    placed_only(world)
     last = world.claim()
     world.claims.save(last, last.model_copy(update={"rejections": rejections}))
     world.blocks.put(block("simulated", created_at=world.clock.now(), expires_at=world.clock.now() + MINUTE))

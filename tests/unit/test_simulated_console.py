@@ -13,10 +13,10 @@ from nebula.providers.errors import (
     ProviderUnavailableError,
     ProviderUnconfiguredError,
 )
-from nebula.providers.simulated import DEFAULT_CAPABILITIES, Behaviour, Call, SimulatedProvider, build
+from nebula.providers.simulated import Behaviour, Call, SimulatedProvider, build
 from pydantic import SecretStr
 
-from tests.support.simulated import SECOND, START, request_for
+from tests.support.simulated import QUEUES, SECOND, START, request_for
 
 
 @pytest.fixture
@@ -65,8 +65,7 @@ def test_what_happens_behind_our_back(provider: SimulatedProvider, clock: Manual
 
 
 def test_a_queued_machine_runs_when_let(clock: ManualClock) -> None:
-    can = DEFAULT_CAPABILITIES.model_copy(update={"queues": True})
-    provider = SimulatedProvider(clock, capabilities=can, behaviour=Behaviour(boot=timedelta(days=1)))
+    provider = SimulatedProvider(clock, capabilities=QUEUES, behaviour=Behaviour(boot=timedelta(days=1)))
     made = provider.provision(request_for())
     clock.advance(timedelta(minutes=5))
     assert provider.list_instances().instances[0].state is InstanceState.PENDING
