@@ -121,6 +121,8 @@ CREATE_RULES = (
         UnsupportedAcceleratorError,
     ),
     _rule((403,), r"", UndecidedForbiddenError),
+    # How many of it, or what beside it, and not the type: one odd request must not take the type from everybody.
+    _rule((400, 422), r"\b(gpu|v?cpu)[ ._]?counts?\b|\bmin[ ._]?(ram|v?cpu|memory)", RequestRefusedError),
     _rule(
         (400, 404, 422),
         r"(invalid|unknown|unsupported) (gpu|cpu|accelerator)"
