@@ -92,5 +92,5 @@ def test_a_pod_that_is_passed_over_is_told_why(rejections: int) -> None:
     world.blocks.put(block("simulated", created_at=world.clock.now(), expires_at=world.clock.now() + MINUTE))
     world.deliver(world.collect().pop(0))
     assert [event["detail-type"] for event in world.collect()] == ["Provision Rejected"][: rejections == 0]
-    assert released(world)["reason"] == "blocked"
-    assert "simulated has refused this to another Pod meanwhile: NoCapacity" in released(world)["message"]
+    assert released(world)["reason"] == "NoCapacity"
+    assert "from simulated, which has refused this to another Pod meanwhile" in released(world)["message"]

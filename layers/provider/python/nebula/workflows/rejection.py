@@ -21,8 +21,7 @@ from nebula.lifecycle.transitions import (
     outcome_unknown,
     throttled,
 )
-from nebula.placement.blocklist import RATE_LIMITED, block_for, matches, refusal_of
-from nebula.placement.verdict import Reason
+from nebula.placement.blocklist import RATE_LIMITED, block_for, matches
 from nebula.providers.errors import (
     BlockScope,
     ImagePullError,
@@ -94,18 +93,17 @@ def pause_of(blocks: Sequence[Block]) -> datetime | None:
 
 
 def pass_over(services: Services, claim: Claim, blocks: Sequence[Block]) -> Claim:
-    """Place a claim anew whose candidate was refused to another Pod: nothing was asked for it. Its Pod is told.
+    """Place a claim anew whose candidate ``blocks`` take: nothing was asked for it. Its Pod is told.
 
     Raises ``ConflictError`` when somebody else moved the claim meanwhile.
     """
     now = services.clock.now()
-    refusal = refusal_of(blocks, now)
-    detail = refusal.detail if refusal is not None else ""
+    word = max(blocks, key=lambda block: block.expires_at).reason
     moved = back_to_pending(
         claim,
         now,
-        reason=str(Reason.BLOCKED),
-        message=f"{_provider(claim)} has refused this to another Pod meanwhile: {detail}",
+        reason=word,
+        message=f"{word} from {_provider(claim)}, which has refused this to another Pod meanwhile",
         next_action_at=_rest(claim, now),
         rejected=True,
     )
