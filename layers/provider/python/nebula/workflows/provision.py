@@ -11,6 +11,7 @@ from datetime import datetime
 from nebula.domain.claim import AttemptOutcome, Claim, Phase
 from nebula.domain.instance import Instance, InstanceState
 from nebula.kubernetes.api import KubernetesError
+from nebula.kubernetes.pod import Pod
 from nebula.lifecycle.observation import ABSENCE_GAP, absence_proved
 from nebula.lifecycle.transitions import (
     MAX_UNKNOWN_OUTCOMES,
@@ -142,7 +143,7 @@ def _create(services: Services, claim: Claim, prepared: Preparation) -> Claim:
         instance_id=instance.id,
         instance_type=instance.instance_type,
     )
-    written = _adopt(services, claim, provider, instance)
+    written = _adopt(services, claim, provider, instance, prepared.pod)
     if written.phase is Phase.PROVISIONED:
         show_provisioning(services, prepared, written)
     return written
@@ -180,14 +181,16 @@ def _after_unknown(services: Services, claim: Claim, prepared: Preparation, erro
     return waiting
 
 
-def _adopt(services: Services, claim: Claim, provider: Provider, instance: Instance) -> Claim:
+def _adopt(
+    services: Services, claim: Claim, provider: Provider, instance: Instance, checked: Pod | None = None
+) -> Claim:
     """Write the instance id before anything else is read, then release where that may follow at once."""
     go_on = not provider.capabilities.queues
     try:
         provisioned = services.claims.save(claim, created(claim, instance, services.clock.now(), keep_lease=go_on))
     except ConflictError as conflict:
         return _lost_lease(services, claim, provider, instance, conflict.current)
-    return release(services, provisioned) if go_on else provisioned
+    return release(services, provisioned, checked) if go_on else provisioned
 
 
 def _lost_lease(

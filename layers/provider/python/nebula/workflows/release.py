@@ -31,18 +31,21 @@ MAX_CONFLICTS = 4
 RETRY = timedelta(seconds=15)
 
 
-def release(services: Services, claim: Claim) -> Claim:
+def release(services: Services, claim: Claim, checked: Pod | None = None) -> Claim:
     """Release the Pod of a Provisioned or Releasing claim; returns the claim as written.
 
     Everything is read again; a Pod that changed since its fields were used withdraws the instance, and so does one
     that could not be released within ``releaseDeadline``: after it no release patch is sent.
+    ``checked`` is the Pod as this very call found it fit before the create: the patch's guard refuses it where
+    anything of the Pod has changed since, and then it is read again like any other.
     Raises ``stores.claims.ConflictError`` when the claim moved, ``ClusterUnavailableError`` when the
     Pod cannot even be read.
     """
     api = services.clusters.get(claim.cluster)
     sole = claim.phase is Phase.PROVISIONED
     for _ in range(MAX_CONFLICTS):
-        reading = read_pod(api, claim)
+        reading = read_pod(api, claim) if checked is None else PodReading(Standing.READY, checked)
+        unread, checked = checked is not None, None
         if reading.standing is not Standing.READY or reading.pod is None:
             return _not_releasable(services, api, claim, reading)
         pod = reading.pod
@@ -61,6 +64,9 @@ def release(services: Services, claim: Claim) -> Claim:
         except (ConflictError, NotFoundError):
             continue
         except (InvalidError, ForbiddenError) as error:
+            if unread and isinstance(error, InvalidError):
+                # So a server answers too where another Pod of that name stands there by now.
+                continue
             refusal = f"the API server refused: {error}"
             return _withdraw(services, api, claim, pod, "ReleaseRefused", refusal, refused=sole)
         except ClusterUnavailableError as error:
