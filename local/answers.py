@@ -1,4 +1,4 @@
-"""moto's DynamoDB, with answers that are not searched for.
+"""moto's DynamoDB, with answers that are not searched for and rows that are measured once.
 
 moto writes every answer by its service's model: for each value of a row it asks for each of the ten types that a value
 can have, under each of the names that some backend may have given it. One claim of a ledger takes it twenty
@@ -6,7 +6,8 @@ milliseconds; a look at some hundred takes longer than a client waits, and nobod
 row's values already have the form in which they are sent, binary ones excepted; those still go moto's way.
 
 And moto takes a row's projection into an index attribute by attribute, each time from the whole row, translated anew;
-it copies a map to measure it, with all that is in it, at each level and twice for each row that it reads.
+it copies a map to measure it, with all that is in it, at each level and twice for each row that it reads; and it
+measures all that a new row holds already with each attribute that it adds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from moto.core.serialize import SERVICE_SPECIFIC_SERIALIZERS, JSONSerializer
-from moto.dynamodb.models.dynamo_type import DynamoType, Item
+from moto.dynamodb.models.dynamo_type import DynamoType, Item, LimitedSizeDict
 from moto.dynamodb.models.table import SecondaryIndex
 from moto.dynamodb.models.utilities import bytesize
 
@@ -40,6 +41,8 @@ def install() -> None:
     value: Any = DynamoType
     value.size = by_parts(value.size)
     value.__deepcopy__ = twin
+    row: Any = Item
+    row.__init__ = fill
 
 
 def project(index: SecondaryIndex, item: Item) -> Item:
@@ -82,6 +85,15 @@ def twin(value: DynamoType, memo: dict[int, Any]) -> DynamoType:
     else:
         made.value = list(content) if isinstance(content, list) else content
     return made
+
+
+def fill(item: Item, hash_key: DynamoType, range_key: DynamoType | None, attrs: dict[str, Any]) -> None:
+    """The method ``__init__`` of a row: moto measures as the last attribute is added, which is when all are there."""
+    item.hash_key, item.range_key, item.attrs = hash_key, range_key, LimitedSizeDict()
+    parts = [(name, DynamoType(value)) for name, value in attrs.items()]
+    item.attrs.update(parts[:-1])
+    for name, value in parts[-1:]:
+        item.attrs[name] = value
 
 
 def _is_plain(value: Any) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 from moto.core import serialize
-from moto.dynamodb.models.dynamo_type import DynamoType
+from moto.dynamodb.models.dynamo_type import DynamoType, Item
 from moto.dynamodb.models.table import SecondaryIndex
 
 from local import answers
@@ -54,8 +54,8 @@ def _moto_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serialize, "SERVICE_SPECIFIC_SERIALIZERS", dict(serialize.SERVICE_SPECIFIC_SERIALIZERS))
     monkeypatch.setattr(answers, "SERVICE_SPECIFIC_SERIALIZERS", serialize.SERVICE_SPECIFIC_SERIALIZERS)
     monkeypatch.setattr(INDEX, "project", PROJECT)
-    for method in ("size", "__deepcopy__"):
-        monkeypatch.setattr(VALUE, method, getattr(VALUE, method))
+    for owner, method in ((VALUE, "size"), (VALUE, "__deepcopy__"), (Item, "__init__")):
+        monkeypatch.setattr(owner, method, getattr(owner, method))
 
 
 @contextmanager
@@ -167,6 +167,24 @@ def sorted_sets(value: Any) -> str:
         return [plain(each) for each in part] if isinstance(part, list) else repr(part)
 
     return json.dumps(plain(value), sort_keys=True)
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("spare", [0, -1])
+def test_a_row_is_as_large_as_moto_lets_it_be(spare: int, first: bool) -> None:
+    small = {**KEY, "text": {"S": "ö"}}
+    room = 405_000 - len("idapart1textbig") - 2 - spare
+    big = {"big": {"S": "x" * room}}
+    row: Any = {**big, **small} if first else {**small, **big}
+
+    def stored(client: DynamoDBClient) -> Any:
+        client.put_item(TableName=TABLE, Item=row)
+        return client.get_item(TableName=TABLE, Key=KEY)
+
+    by_moto = told(stored)
+    answers.install()
+    assert told(stored) == by_moto
+    assert ("Item" in by_moto) is (spare == 0)
 
 
 def test_no_value_of_a_row_is_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
