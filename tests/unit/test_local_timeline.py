@@ -33,7 +33,11 @@ def _attempt(number: int, region: str, **changes: Any) -> Attempt:
 
 
 def _claim(phase: Phase, *, attempts: tuple[Attempt, ...] = (), region: str = "US", **changes: Any) -> Claim:
-    fields = {"candidate": _candidate(region), "message": "cheapest of 2", "attempts": attempts} | changes
+    fields: dict[str, Any] = {
+        "candidate": _candidate(region),
+        "message": "cheapest of 2",
+        "attempts": attempts,
+    } | changes
     return placed(phase=phase, **fields)
 
 
