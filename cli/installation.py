@@ -36,6 +36,9 @@ def load(arguments: argparse.Namespace) -> None:
 
     Without an option the environment is taken as it is. Raises InstallationError.
     """
+    if region := os.environ.get("AWS_REGION"):
+        # boto3 does not know this name, which the AWS CLI prefers.
+        os.environ["AWS_DEFAULT_REGION"] = region
     if arguments.env_file is not None:
         os.environ.update(_from_file(arguments.env_file))
     elif arguments.stack is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError
 from nebula.credentials.policy import RetirementPolicies
@@ -269,6 +270,14 @@ def test_settings_come_from_a_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     installation.load(_arguments(stack="nebula"))
     assert os.environ["NEBULA_EVENT_BUS"] == "bus"
     assert "RUNPOD_API_BASE_URL" not in os.environ
+
+
+def test_the_region_is_the_one_that_the_aws_cli_would_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """boto3 alone takes the second of the two names only."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    installation.load(_arguments())
+    assert boto3.session.Session().region_name == "eu-west-1"
 
 
 def test_a_stack_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
