@@ -71,7 +71,7 @@ stack: $(STAMP) ## the whole stack on this machine, until interrupted
 	@$(PY) -m local.stack
 
 invoke: $(STAMP) ## one event to one function: make invoke FN=placement EVENT=events/pod-gated.json
-	@$(PY) -m local.invoke "$(FN)" "$(EVENT)"
+	@$(PY) -m local.invoke $(if $(FN),"$(FN)") $(if $(EVENT),"$(EVENT)")
 
 explain: $(STAMP) ## why a Pod would run where: make explain POD=pod.yaml POOL=nodepool.yaml [OUTPUT=json]
 	@$(PY) -m cli explain $(if $(POD),--pod "$(POD)") $(if $(POOL),--pool "$(POOL)") --output "$(or $(OUTPUT),table)"

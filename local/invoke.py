@@ -118,9 +118,13 @@ def _say(text: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command line and invoke."""
-    parser = argparse.ArgumentParser(prog="make invoke FN=... EVENT=...", description="Give one event to one function.")
-    parser.add_argument("function", choices=FUNCTIONS)
-    parser.add_argument("event", type=Path, help="a file of events/")
+    parser = argparse.ArgumentParser(
+        prog="invoke",
+        usage=f"make invoke FN={'|'.join(FUNCTIONS)} EVENT=events/pod-gated.json",
+        description="Give one event to one function.",
+    )
+    parser.add_argument("function", metavar="FN", choices=FUNCTIONS)
+    parser.add_argument("event", metavar="EVENT", type=Path, help="a file of events/")
     options = parser.parse_args(arguments)
     return run(options.function, options.event)
 
