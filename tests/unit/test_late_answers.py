@@ -16,9 +16,11 @@ from nebula.providers.simulated import Call
 
 from tests.support.claims import NOW, SECOND, provisioned
 from tests.support.placements import released
-from tests.support.world import World
+from tests.support.world import World, running, until_true
 
 RELEASE = Failover().release_deadline
+#: Minutes: what a claim rests that its only candidate failed (ten), the longest back-off after that, and some ticks.
+FORGIVEN = 20
 
 
 @pytest.mark.parametrize("phase", [Phase.PROVISIONED, Phase.RELEASING])
@@ -76,8 +78,7 @@ def test_creates_that_their_caller_does_not_survive_are_counted_told_and_given_u
     assert (claim.phase, claim.reason, len(claim.exclusions)) == (Phase.PENDING, "excluded", 1)
     assert "did not answer 3 times; nothing was created" in released(world)["message"]
     script.heal()
-    world.run(15)
-    assert world.claim().phase is Phase.RELEASED
+    until_true(world, lambda: world.claim().phase is Phase.RELEASED, minutes=FORGIVEN)
 
 
 def _survive(world: World) -> None:
@@ -88,3 +89,34 @@ def _survive(world: World) -> None:
             world.pump()
         except MemoryError:
             world.queue.pop(0)
+
+
+def _lost_answer() -> tuple[World, str]:
+    """A machine whose create gave no answer and that a first look did not find either."""
+    world = World()
+    world.simulated.script.fail(Call.PROVISION, ProviderUnavailableError("cut off"), after=True)
+    world.simulated.script.fail(Call.FIND, ProviderUnavailableError("silent"))
+    world.create_pod()
+    world.pump()
+    return world, world.billed()[0]
+
+
+@pytest.mark.parametrize("exits", [True, False])
+def test_a_machine_that_is_dead_when_it_is_found_is_given_back_and_its_pod_gets_another(exits: bool) -> None:
+    world, first = _lost_answer()
+    if exits:
+        world.simulated.console.exit(first, None)
+    else:
+        world.simulated.console.fail(first, "broken")
+    until_true(world, lambda: running(world.pod()), minutes=FORGIVEN)
+    assert [attempt.number for attempt in world.claim().attempts] == [1, 2]
+    assert first not in world.billed()
+
+
+def test_a_machine_that_ran_to_its_end_before_it_was_found_ends_its_pod_as_it_ended() -> None:
+    world, first = _lost_answer()
+    world.simulated.console.exit(first, 3)
+    world.run(6)
+    shown = (world.pod() or {})["status"]
+    assert shown["phase"] == "Failed"
+    assert shown["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3

@@ -47,6 +47,11 @@ def observed(
     )
 
 
+def dead(state: InstanceState, exit_code: int | None) -> bool:
+    """Whether nothing runs there any more, and no exit code tells that it ran to its end."""
+    return state in _ENDED and not (state is InstanceState.EXITED and exit_code is not None)
+
+
 def _within(moment: datetime | None, not_before: datetime | None, now: datetime) -> datetime:
     """A time as it is told, moved between what is possible: ``now`` where there is none."""
     if moment is None or moment > now:

@@ -12,7 +12,7 @@ from nebula.domain.claim import AttemptOutcome, Claim, Phase
 from nebula.domain.instance import Instance, InstanceState
 from nebula.kubernetes.api import KubernetesError
 from nebula.kubernetes.pod import Pod
-from nebula.lifecycle.observation import ABSENCE_GAP, absence_proved
+from nebula.lifecycle.observation import ABSENCE_GAP, absence_proved, dead
 from nebula.lifecycle.transitions import (
     MAX_UNKNOWN_OUTCOMES,
     OUTCOME_UNKNOWN,
@@ -67,10 +67,13 @@ def _may_release(services: Services, claim: Claim) -> bool:
     """Whether the instance will not be refused any more: where a provider queues, it must have been seen running.
 
     Whatever woke us, an event that came twice or a deadline: the status loop announces it once it runs, and
-    takes back what never does.
+    takes back what never does, or is dead: its Pod still waits for another one.
     """
-    if claim.phase is Phase.RELEASING or claim.observation.state is InstanceState.RUNNING:
+    seen = claim.observation
+    if claim.phase is Phase.RELEASING or seen.state is InstanceState.RUNNING:
         return True
+    if dead(seen.state, seen.exit_code):
+        return False
     try:
         return not services.providers.get(claim.attempts[-1].candidate.provider).capabilities.queues
     except ProviderError:
@@ -185,7 +188,7 @@ def _adopt(
     services: Services, claim: Claim, provider: Provider, instance: Instance, checked: Pod | None = None
 ) -> Claim:
     """Write the instance id before anything else is read, then release where that may follow at once."""
-    go_on = not provider.capabilities.queues
+    go_on = not provider.capabilities.queues and not dead(instance.state, instance.exit_code)
     try:
         provisioned = services.claims.save(claim, created(claim, instance, services.clock.now(), keep_lease=go_on))
     except ConflictError as conflict:
