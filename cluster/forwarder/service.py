@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import time
+from datetime import timedelta
 from pathlib import Path
 from threading import Event as Flag
-from threading import Lock, Thread
+from threading import Thread
 from typing import Final
 
+from nebula.clock import Clock, SystemClock
 from nebula.events.publisher import Publisher
 from nebula.kubernetes import names
 from nebula.kubernetes.api import ClusterUnavailableError
+from nebula.kubernetes.cached_token import CachedToken
 from nebula.kubernetes.transport import Transport
 from pydantic import SecretStr
 
@@ -21,33 +23,19 @@ from cluster.forwarder.watcher import Pace, Watcher
 
 PODS: Final = "/api/v1/pods"
 NODE_POOLS: Final = f"/apis/{names.GROUP}/v1alpha1/nodepools"
-_TOKEN_SECONDS: Final = 60.0
+_TOKEN_LIFETIME: Final = timedelta(minutes=1)
 _STOP_SECONDS: Final = 10.0
 
 
-class FileToken:
+class FileToken(CachedToken):
     """A token source over the ServiceAccount's file, which the kubelet replaces before it expires."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Clock | None = None) -> None:
+        super().__init__(clock or SystemClock(), _TOKEN_LIFETIME)
         self._path = path
-        self._lock = Lock()
-        self._read: tuple[float, SecretStr] | None = None
 
-    def token(self) -> SecretStr:
-        """The file's content, read again once a minute. ClusterUnavailableError when it cannot be read."""
-        with self._lock:
-            now = time.monotonic()
-            if self._read is None or now - self._read[0] > _TOKEN_SECONDS:
-                self._read = (now, self._load())
-            return self._read[1]
-
-    def renew(self) -> bool:
-        """Read the file again after a 401."""
-        with self._lock:
-            self._read = None
-        return True
-
-    def _load(self) -> SecretStr:
+    def fetch(self) -> SecretStr:
+        """The file's content. ClusterUnavailableError when it cannot be read."""
         try:
             return SecretStr(self._path.read_text(encoding="ascii").strip())
         except (OSError, ValueError) as error:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from datetime import datetime, timedelta
-from threading import Lock
+from datetime import timedelta
 from typing import Final
 
 import botocore.session
@@ -21,6 +20,7 @@ from pydantic import SecretStr
 
 from nebula.clock import Clock
 from nebula.kubernetes.api import ClusterUnavailableError
+from nebula.kubernetes.cached_token import CachedToken
 
 #: The server accepts a token for 15 minutes after its date; two are left for clocks and for the call itself.
 LIFETIME: Final = timedelta(minutes=13)
@@ -28,8 +28,8 @@ _PREFIX: Final = "k8s-aws-v1."
 _EXPIRES_SECONDS: Final = 60
 
 
-class EksToken:
-    """A token source for one EKS cluster. Safe to share between threads.
+class EksToken(CachedToken):
+    """A token source for one EKS cluster.
 
     ``credentials`` gives what to sign with, at each minting: a Lambda's credentials change while it lives.
     Tokens never outlive them, so a 401 (``renew``) mints anew from fresh credentials.
@@ -38,28 +38,13 @@ class EksToken:
     def __init__(
         self, cluster: str, region: str, clock: Clock, credentials: Callable[[], Credentials | None] | None = None
     ) -> None:
+        super().__init__(clock, LIFETIME)
         self._cluster = cluster
         self._region = region
-        self._clock = clock
         self._credentials = credentials or _default_credentials
-        self._lock = Lock()
-        self._cached: tuple[SecretStr, datetime] | None = None
 
-    def token(self) -> SecretStr:
-        """The cached token, or a new one after ``LIFETIME``. ClusterUnavailableError without AWS credentials."""
-        with self._lock:
-            now = self._clock.now()
-            if self._cached is None or not timedelta() <= now - self._cached[1] < LIFETIME:
-                self._cached = (self._mint(), now)
-            return self._cached[0]
-
-    def renew(self) -> bool:
-        """Drop the cached token after a 401."""
-        with self._lock:
-            self._cached = None
-        return True
-
-    def _mint(self) -> SecretStr:
+    def fetch(self) -> SecretStr:
+        """A new token. ClusterUnavailableError without AWS credentials."""
         try:
             credentials = self._credentials()
             if credentials is None:
