@@ -9,11 +9,13 @@ from typing import Any, Final
 from nebula.kubernetes.workload_fields import BY_PATH, Field, Treatment
 
 _UNKNOWN: Final = "unknown to this release"
-_EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
+#: Kinds of values that ask for nothing when they are empty; a 0 or a false may ask for something.
+_EMPTY_KINDS: Final = frozenset({type(None), str, list, dict})
 #: Every path that leads to a row of the table.
 _PREFIXES: Final = frozenset(
     path[:end] for path in BY_PATH for end in range(1, len(path)) if path[end] == "." or path[end : end + 2] == "[]"
 )
+_ELEMENTS: Final = frozenset(path for path in _PREFIXES | BY_PATH.keys() if path.endswith("[]"))
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,13 @@ def findings(spec: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _visit(value: Any, pattern: str, shown: str) -> Iterator[Finding]:
-    if any(value == empty and type(value) is type(empty) for empty in _EMPTY):
+    if not value and type(value) in _EMPTY_KINDS:
         return
     field = BY_PATH.get(pattern)
     if field is not None:
         if not _harmless(value, field):
             yield Finding(shown, field.treatment, field.note, field.quiet)
-    elif isinstance(value, list) and f"{pattern}[]" in {*_PREFIXES, *BY_PATH}:
+    elif isinstance(value, list) and f"{pattern}[]" in _ELEMENTS:
         for index, item in enumerate(value):
             yield from _visit(item, f"{pattern}[]", f"{shown}[{_label(index, item)}]")
     elif isinstance(value, Mapping) and pattern in _PREFIXES:
