@@ -1,4 +1,4 @@
-"""Credential retirement: supersedes, retires and reports lent registry credentials (design §2, §9)."""
+"""Credential retirement: supersedes, retires and reports lent registry credentials (docs/credentials.md)."""
 
 from __future__ import annotations
 

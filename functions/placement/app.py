@@ -1,4 +1,4 @@
-"""Placement: reads a gated Pod and its NodePool, chooses a candidate or says why not (design §2, §6)."""
+"""Placement: reads a gated Pod and its NodePool, chooses a candidate or says why not (docs/placement.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Provisioning: creates, adopts, releases and gives back instances (design §2, §7)."""
+"""Provisioning: creates, adopts, releases and gives back instances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Status polling: beats the Nodes, lists each provider once, moves claims, announces what is due (design §2)."""
+"""Status polling: beats the Nodes, lists each provider once, moves claims, announces what is due."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budgets that are counts (design §11): what a Pod's life and a quiet tick may cost, over DynamoDB's own stores."""
+"""Budgets that are counts (docs/performance.md): what a life and a quiet tick may cost, over DynamoDB's own stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A NodePool's committed price never exceeds its budget and is never lost count of (design §10, invariant 8).
+"""A NodePool's committed price never exceeds its budget and is never lost count of.
 
 Actors read claims and write from what they read, in any order; stale writes are refused.
 """

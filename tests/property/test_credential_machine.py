@@ -1,4 +1,4 @@
-"""Random uses, rotations, deletions, crashes, faults, clock steps and a second worker; the promises of design §9 hold.
+"""Random uses, rotations, deletions, crashes, faults, clock steps and a second worker: what lending promises holds.
 
 The provider here never refuses a delete as "in use": the ledger alone must keep what live workloads need.
 """

@@ -1,4 +1,4 @@
-"""A thousand claims while a tenth of all calls fails, in every way: one instance per live Pod is left (design §10).
+"""A thousand claims while a tenth of all calls fails, in every way: one instance per live Pod is left.
 
 Four providers of two scopes each, 180 Pod names that come, go and come back, instances that end by themselves.
 ``tests/support/chaos.py`` lists the ways to fail, ``tests/support/storm.py`` what happens meanwhile. The same seed

@@ -1,4 +1,4 @@
-"""Random Pods, events, faults, crashes and clock steps; when they stop, the invariants of design §10 hold."""
+"""Random Pods, events, faults, crashes and clock steps; when they stop, the invariants hold."""
 
 from __future__ import annotations
 

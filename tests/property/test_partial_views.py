@@ -1,4 +1,4 @@
-"""Half a view of a provider says nothing about the other half: no Pod's status changes on it (design §7, §10.9)."""
+"""Half a view of a provider says nothing about the other half: no Pod's status changes on it."""
 
 from __future__ import annotations
 

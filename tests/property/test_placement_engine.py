@@ -1,4 +1,4 @@
-"""Properties of the decision, over generated pools, price lists, blocks and requests (design §6)."""
+"""Properties of the decision, over generated pools, price lists, blocks and requests (docs/placement.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placements at the same time, in generated interleavings: no budget is ever overspent (design §10, invariant 8)."""
+"""Placements at the same time, in generated interleavings: no budget is ever overspent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was decided at placement is bought only while it still holds (design §4: checked again before create)."""
+"""What was decided at placement is bought only while it still holds: it is checked again before the create."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "layers/provider/python/nebula"
 MAX_LINES = 300
 
-#: Package -> the packages and modules of ours that it may import (design §3).
+#: Package -> the packages and modules of ours that it may import.
 DOMAIN = {"domain"}
 PURE = DOMAIN | {"placement", "lifecycle", "credentials"}
 ALLOWED: dict[str, set[str]] = {

@@ -1,4 +1,4 @@
-"""A provider's list that breaks off on a later page: what it may and may not stop (design §7, *Gone*)."""
+"""A provider's list that breaks off on a later page: what it may and may not stop."""
 
 from __future__ import annotations
 

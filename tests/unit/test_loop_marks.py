@@ -1,4 +1,4 @@
-"""Whose instance it is: the mark says so, an id alone never does (design §7, invariant 3)."""
+"""Whose instance it is: the mark says so, an id alone never does."""
 
 from __future__ import annotations
 

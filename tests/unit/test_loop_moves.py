@@ -1,4 +1,4 @@
-"""What one look makes of each claim: the table of design §7, as far as the status loop writes it."""
+"""What one look makes of each claim: the table of its moves, as far as the status loop writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instances with our mark that no claim wants: how old, how often seen, ended or only reported (design §7)."""
+"""Instances with our mark that no claim wants: how old, how often seen, ended or only reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep whose cluster answers slowly, or that has a great deal to announce, ends in time (design §7)."""
+"""A sweep whose cluster answers slowly, or that has a great deal to announce, ends in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A throttle pauses the provider for everyone, and says nothing about any request (design §6, §8)."""
+"""A throttle pauses the provider for everyone, and says nothing about any request (docs/placement.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A list whose pages are slow breaks off in time: the status loop has other work (design §7, *Silence*)."""
+"""A list whose pages are slow breaks off in time: the status loop has other work."""
 
 from __future__ import annotations
 

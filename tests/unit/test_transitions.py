@@ -1,4 +1,4 @@
-"""The claim's state machine: only the moves of design §7, and none out of Terminated."""
+"""The claim's state machine: only the moves that there are, and none out of Terminated."""
 
 from __future__ import annotations
 

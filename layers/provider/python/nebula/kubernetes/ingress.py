@@ -1,4 +1,4 @@
-"""Which container ports are published: what the NodePool opens, narrowed by the Pod (design §5)."""
+"""Which container ports are published: what the NodePool opens, narrowed by the Pod (docs/placement.md)."""
 
 from __future__ import annotations
 

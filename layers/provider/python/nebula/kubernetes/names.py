@@ -1,4 +1,4 @@
-"""Every label, annotation, gate, taint and condition name that is ours (design §4).
+"""Every label, annotation, gate, taint and condition name that is ours.
 
 Group and opt-in vocabulary are those of the Nebula operator (InftyAI/Nebula ``api/v1alpha1``), so
 that its users' manifests work unchanged.

@@ -1,4 +1,4 @@
-"""The virtual Node of a provider: there while claims live, kept Ready by Lease and status (design §2).
+"""The virtual Node of a provider: there while claims live, kept Ready by Lease and status.
 
 What a Node must carry and what a lapse does: https://kubernetes.io/docs/concepts/architecture/nodes/
 and the node lifecycle controller, which compares a Lease's ``renewTime`` with the one it saw before

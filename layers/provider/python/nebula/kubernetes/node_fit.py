@@ -1,4 +1,4 @@
-"""Would the default scheduler bind this Pod to this Node? Asked before anything is bought (design §4).
+"""Would the default scheduler bind this Pod to this Node? Asked before anything is bought.
 
 The scheduler's filters that can refuse a virtual Node, restated over the Node as it stands:
 https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/ . What cannot be decided

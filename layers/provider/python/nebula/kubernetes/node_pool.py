@@ -1,4 +1,4 @@
-"""From the NodePool of the API server to the domain model (design §5).
+"""From the NodePool of the API server to the domain model (docs/placement.md).
 
 Vocabulary and defaults: InftyAI/Nebula ``api/v1alpha1/nodepool_types.go``, with the additions of
 ``cluster/crds``. Durations are Go's (``30s``, ``1h30m``).

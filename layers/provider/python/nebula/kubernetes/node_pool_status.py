@@ -1,4 +1,4 @@
-"""A NodePool's status: what it should be, and the merge patch that makes it so, or nothing (design §5)."""
+"""A NodePool's status: what it should be, and the merge patch that makes it so, or nothing (docs/placement.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The patches that let a Pod go to its Node, or keep a late one from landing (design §4)."""
+"""The patches that let a Pod go to its Node, or keep a late one from landing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Pod asks for, as a shape (design §4): accelerator type and count, vCPU, memory, disk."""
+"""What a Pod asks for, as a shape: accelerator type and count, vCPU, memory, disk."""
 
 from __future__ import annotations
 

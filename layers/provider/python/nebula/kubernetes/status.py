@@ -1,4 +1,4 @@
-"""From a wanted Pod status to the strategic merge patch of ``/status``, or to nothing (design §4).
+"""From a wanted Pod status to the strategic merge patch of ``/status``, or to nothing.
 
 ``conditions`` merge by type under that patch, so the scheduler's survive; ``containerStatuses`` is
 atomic and sent whole. Neither podIP nor hostIP is ever written: a host name there would fail the

@@ -1,4 +1,4 @@
-"""From a Pod's fields to a provider-neutral ``Workload`` (design §4).
+"""From a Pod's fields to a provider-neutral ``Workload``.
 
 Every field is met by the table of ``workload_fields``: honoured, changed, ignored with a word, or
 refused by its name before anything is bought.

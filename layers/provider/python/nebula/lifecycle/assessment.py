@@ -1,4 +1,4 @@
-"""What one look at a provider means for one claim: the status loop's decisions, pure (design §7)."""
+"""What one look at a provider means for one claim: the status loop's decisions, pure."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def _confirmed(
 
 
 def vanished_at_once(expected: int, missing: int) -> bool:
-    """More than half of five or more gone in one look is *unknown*, not gone (design §4)."""
+    """More than half of five or more gone in one look is *unknown*, not gone."""
     return expected >= 5 and missing * 2 > expected
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from nebula.domain.claim import Attempt, Observation
 from nebula.domain.instance import Instance, InstanceListing, InstanceState, Mark
 
-#: Two listings that prove an absence must begin this far apart (design §7).
+#: Two listings that prove an absence must begin this far apart.
 ABSENCE_GAP = timedelta(seconds=10)
 #: Two looks that prove a *mass* vanishing must be this far apart. More than half of everything is gone far more
 #: often by a wrong answer (another endpoint, an API server restored from an old copy) than in truth, and

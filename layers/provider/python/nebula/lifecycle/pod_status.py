@@ -1,4 +1,4 @@
-"""What a Pod's status should say, from its claim and the time (design §4). Pure.
+"""What a Pod's status should say, from its claim and the time. Pure.
 
 A kubelet's phase table, kept without a kubelet:
 

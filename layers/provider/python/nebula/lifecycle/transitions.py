@@ -1,4 +1,4 @@
-"""The moves of a claim (design §7), each a pure function from a claim to its next state.
+"""The moves of a claim, each a pure function from a claim to its next state.
 
 The table ``MOVES`` is the whole state machine; ``move`` refuses anything else. Versions are the
 store's business: it raises the version when the conditional write succeeds.
@@ -38,7 +38,7 @@ MOVES: dict[Phase, frozenset[Phase]] = {
     Phase.TERMINATED: frozenset(),
 }
 
-#: While the Pod is gated a claim may end only for these reasons; others withdraw (design §7).
+#: While the Pod is gated a claim may end only for these reasons; others withdraw.
 GATED_TERMINATIONS = frozenset({TerminationReason.POD_DELETED, TerminationReason.ABANDONED})
 
 

@@ -1,4 +1,4 @@
-"""What the NodePools' budgets hold, counted from the claims themselves (design §6). Pure."""
+"""What the NodePools' budgets hold, counted from the claims themselves (docs/placement.md). Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a deferred claim is looked at again (design §7): the only retry timer there is."""
+"""When a deferred claim is looked at again: the only retry timer there is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decision: walk every candidate, filter, rank, and account for each one not taken (design §6)."""
+"""The decision: walk every candidate, filter, rank, and account for each one not taken (docs/placement.md)."""
 
 from __future__ import annotations
 

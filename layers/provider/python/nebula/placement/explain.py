@@ -1,4 +1,4 @@
-"""A decision as plain data, complete: every candidate, its price in parts, its verdict (design §6). Pure.
+"""A decision as plain data, complete: every candidate, its price in parts, its verdict (docs/placement.md). Pure.
 
 The shape of this answer is the contract of ``explain --output json`` and of the ``Explain`` event;
 money is text in USD per hour, times are ISO 8601 in UTC.

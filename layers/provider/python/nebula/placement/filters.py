@@ -1,4 +1,4 @@
-"""The filters, one reason each, tested in the closed order of ``Reason`` (design §6)."""
+"""The filters, one reason each, tested in the closed order of ``Reason`` (docs/placement.md)."""
 
 from __future__ import annotations
 

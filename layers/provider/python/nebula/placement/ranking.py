@@ -1,4 +1,4 @@
-"""Ranking within one tier; a strategy never crosses tiers (design §6)."""
+"""Ranking within one tier; a strategy never crosses tiers (docs/placement.md)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What an offering costs for a shape: the whole hourly price, in its parts.
 
-Price = accelerators + CPU where it is billed + container disk (design §6). An offering either
+Price = accelerators + CPU where it is billed + container disk (docs/placement.md). An offering either
 sells any number of accelerators (or vCPUs) at a price each, or a whole machine at one price.
 """
 

@@ -1,4 +1,4 @@
-"""What a decision says: one verdict per candidate, and the closed set of reasons (design §6)."""
+"""What a decision says: one verdict per candidate, and the closed set of reasons (docs/placement.md)."""
 
 from __future__ import annotations
 

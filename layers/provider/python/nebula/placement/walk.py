@@ -1,4 +1,4 @@
-"""The walk: every candidate of a NodePool in its order, each filtered once (design §6)."""
+"""The walk: every candidate of a NodePool in its order, each filtered once (docs/placement.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a provider call can end in, named by the caller's next move (design §8).
+"""What a provider call can end in, named by the caller's next move.
 
 No message may hold a secret: adapters cut provider text to 512 characters and redact what they sent.
 """

@@ -1,4 +1,4 @@
-"""Names of rented instances: ``<namespace>-<pod>-<8 hex>``, shortened to the provider's limit (design §7).
+"""Names of rented instances: ``<namespace>-<pod>-<8 hex>``, shortened to the provider's limit.
 
 A name is for people. Ownership is decided by the mark alone.
 """

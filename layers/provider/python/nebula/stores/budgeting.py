@@ -1,4 +1,4 @@
-"""What one claim write means for the NodePools' counters; one rule for every twin (design §6)."""
+"""What one claim write means for the NodePools' counters; one rule for every twin (docs/placement.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The credentials ledger (design §9); holds no secret."""
+"""The credentials ledger (docs/credentials.md); holds no secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blocks ledger in DynamoDB (design §6).
+"""The blocks ledger in DynamoDB (docs/placement.md).
 
 Table: HASH ``provider``, RANGE ``block_key`` (``kind/shape/tier/region``). ``expires_at_epoch`` (whole seconds,
 rounded up) is the table's TTL; whether a block stands is decided here from ``expires_at``, because expired rows stay

@@ -1,4 +1,4 @@
-"""The claims ledger in DynamoDB (design §7).
+"""The claims ledger in DynamoDB (docs/data-model.md).
 
 Table: HASH ``claim_id``. Every field of a claim is an attribute of its own. Added for the indexes, all sparse:
 

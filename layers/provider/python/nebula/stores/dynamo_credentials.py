@@ -1,4 +1,4 @@
-"""The credentials ledger in DynamoDB (design §9).
+"""The credentials ledger in DynamoDB (docs/credentials.md).
 
 Table: HASH ``credential`` (``provider/account/fingerprint``), RANGE ``generation`` (Number). No index. A row that has
 ``forget_at`` also has ``forget_at_epoch`` (whole seconds, the table's TTL); any other stays, as the record of what was

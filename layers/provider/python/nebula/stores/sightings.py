@@ -1,4 +1,4 @@
-"""What was seen once and must be seen twice before anybody acts on it (design §7, orphans)."""
+"""What was seen once and must be seen twice before anybody acts on it (orphans)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose account a provider's answers are about (design §4, §8).
+"""Whose account a provider's answers are about.
 
 An attempt keeps the account that it was made in. Where the provider does not tell its account, a keyed
 fingerprint of the key stands for it: another key may be of the same account, and shows that by listing

@@ -12,7 +12,7 @@ from nebula.events.publisher import PublishError
 from nebula.workflows.services import Services
 
 #: A due claim is moved this far ahead before it is announced, so that a tick that repeats or a
-#: handler that dies announces it again, but not every fifteen seconds (design §7).
+#: handler that dies announces it again, but not every fifteen seconds.
 ANNOUNCEMENT_HOLD = timedelta(seconds=60)
 #: The most due claims announced per tick.
 DUE_LIMIT = 200

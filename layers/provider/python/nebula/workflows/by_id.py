@@ -1,4 +1,4 @@
-"""Reading single instances where a listing broke off (design §7, *Gone*).
+"""Reading single instances where a listing broke off.
 
 A provider whose list fails on a later page, for minutes or hours, must not keep every delete unconfirmed: after
 an accepted delete one "not found" or terminal state by id is proof enough. Such reads are few per look, so

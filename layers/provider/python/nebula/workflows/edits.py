@@ -1,4 +1,4 @@
-"""A Pod that asks for what it cannot have any more, and is told so (design §4).
+"""A Pod that asks for what it cannot have any more, and is told so.
 
 Edited after its release: its instance runs on as it was bought. Opted in without the gate: nothing is rented.
 """

@@ -1,4 +1,4 @@
-"""A dry run of placement: the same engine, nothing written, nothing bought (design §6)."""
+"""A dry run of placement: the same engine, nothing written, nothing bought (docs/placement.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters that were configured and are not any more, while claims of theirs live (design §4).
+"""Clusters that were configured and are not any more, while claims of theirs live.
 
 Without its parameter a cluster is in no list, so nobody would miss it: its claims would hold what they rented in
 silence. What is remembered is one note of names; it is written only when the names change.

@@ -1,4 +1,4 @@
-"""Lending a pull credential to a provider: row first, then the claim, then the provider (design §9)."""
+"""Lending a pull credential to a provider: row first, then the claim, then the provider (docs/credentials.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The virtual Nodes: beaten while claims live, removed when long unused (design §2)."""
+"""The virtual Nodes: beaten while claims live, removed when long unused."""
 
 from __future__ import annotations
 

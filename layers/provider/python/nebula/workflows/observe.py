@@ -1,4 +1,4 @@
-"""One look at every provider and cluster, and what follows from it (design §7): the status loop's core.
+"""One look at every provider and cluster, and what follows from it: the status loop's core.
 
 One listing per provider and one list of Pods per cluster, however many claims there are. Silence of
 either changes nothing.

@@ -1,4 +1,4 @@
-"""Instances that carry our mark and that no claim wants (design §7): seen twice, then ended or reported."""
+"""Instances that carry our mark and that no claim wants: seen twice, then ended or reported."""
 
 from __future__ import annotations
 

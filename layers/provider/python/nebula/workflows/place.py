@@ -1,4 +1,4 @@
-"""Placement: read the Pod and its NodePool, decide, write the claim (design §2, §6, §7)."""
+"""Placement: read the Pod and its NodePool, decide, write the claim (docs/placement.md)."""
 
 from __future__ import annotations
 

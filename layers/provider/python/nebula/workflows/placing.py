@@ -216,7 +216,7 @@ class Placing:
             return ""
 
     def _show(self, claim: Claim) -> None:
-        """Condition and Event on the Pod, only when the reason is news (design §7, invariant 7)."""
+        """Condition and Event on the Pod, only when the reason is news."""
         before = self._claim
         show_condition(self._services, self._api, self._pod, reason=DEFERRED, message=shown(claim))
         if before is None or (before.reason, before.message) != (claim.reason, claim.message):

@@ -1,4 +1,4 @@
-"""Reading a claim's Pod again at act time: an event is a hint, the API server decides (design §2, §4)."""
+"""Reading a claim's Pod again at act time: an event is a hint, the API server decides."""
 
 from __future__ import annotations
 

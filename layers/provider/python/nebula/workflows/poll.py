@@ -1,4 +1,4 @@
-"""One run of ``status_polling``: beat, look, announce; each minute the sweep and the next ticks (design §2)."""
+"""One run of ``status_polling``: beat, look, announce; each minute the sweep and the next ticks."""
 
 from __future__ import annotations
 

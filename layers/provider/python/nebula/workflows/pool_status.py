@@ -1,4 +1,4 @@
-"""What each NodePool shows of itself: readiness, instances per provider, committed price (design §5)."""
+"""What each NodePool shows of itself: readiness, instances per provider, committed price (docs/placement.md)."""
 
 from __future__ import annotations
 

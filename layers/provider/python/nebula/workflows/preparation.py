@@ -1,4 +1,4 @@
-"""Everything that must hold before an instance is bought, read at act time (design §4)."""
+"""Everything that must hold before an instance is bought, read at act time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a placed claim to an instance that exists (design §7): the only place that buys anything.
+"""From a placed claim to an instance that exists: the only place that buys anything.
 
 Order is the whole point: checks, credential row, lease and attempt in the ledger, provider call,
 instance id in the ledger, release. A crash after any step is found by ``due`` and taken up from there.
@@ -244,7 +244,7 @@ def _give_back(services: Services, claim: Claim, provider: Provider, instance: I
 
 
 def _recover(services: Services, claim: Claim) -> Claim:
-    """A lease ended without a result: adopt what was made, or prove that nothing was (design §7)."""
+    """A lease ended without a result: adopt what was made, or prove that nothing was."""
     attempt = claim.attempts[-1]
     began_at = services.clock.now()
     try:

@@ -1,7 +1,7 @@
 """Which of a Pod's matching credentials an attempt pulls with, and what follows when the image is refused with it.
 
 A kubelet tries every matching credential in order. A provider takes one per create, so the next one is tried by the
-next attempt, as far as the provider says at the create that it could not pull (design §9).
+next attempt, as far as the provider says at the create that it could not pull (docs/credentials.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The budget counters, recounted from the claims (design §6).
+"""The budget counters, recounted from the claims (docs/placement.md).
 
 A counter moves in one transaction with its claim, so a difference means a mended bug, a row changed by
 hand, or an index that lags. The last is why a count below the counter must be seen twice: freeing

@@ -1,4 +1,4 @@
-"""What a provider's error does to a claim: the table of design §8, applied.
+"""What a provider's error does to a claim.
 
 The block or pause is written before the claim moves, so that whoever sees the claim Pending also
 sees what to avoid.

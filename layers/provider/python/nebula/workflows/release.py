@@ -1,4 +1,4 @@
-"""Letting the Pod go to its Node: intent in the ledger, then one guarded patch (design §4)."""
+"""Letting the Pod go to its Node: intent in the ledger, then one guarded patch."""
 
 from __future__ import annotations
 

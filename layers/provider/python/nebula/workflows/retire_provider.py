@@ -1,4 +1,4 @@
-"""One retirement run at one provider: list, take each due row, delete, list again, confirm (design §9)."""
+"""One retirement run at one provider: list, take each due row, delete, list again, confirm (docs/credentials.md)."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class ProviderRun:
         return taken
 
     def _take(self, listing: Listing, row: Credential, stop_at: datetime) -> Credential | None:
-        """The order of checks of design §9, up to the conditional write that makes the row ours."""
+        """The order of checks of docs/credentials.md, up to the conditional write that makes the row ours."""
         now = self._services.clock.now()
         if self._stopped or now >= stop_at:
             self.outcomes.note(row, Kind.DEFERRED, self._stopped or "no time left in this run")

@@ -1,4 +1,4 @@
-"""What only a person can do: revoking a superseded password at its registry (design §9)."""
+"""What only a person can do: revoking a superseded password at its registry (docs/credentials.md)."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _read(services: Services, claim: Claim, provider: Provider | None) -> _Readi
 def _confirmed_absent(reading: _Reading) -> bool:
     """The last word on an absence is the provider's answer for the id itself.
 
-    An instance that lists leave out may still be read as terminated (RunPod API notes, field report X15).
+    An instance that lists leave out may still be read as terminated (field report X15).
     """
     found = reading.instance
     return reading.answered and (found is None or found.state is InstanceState.TERMINATED)

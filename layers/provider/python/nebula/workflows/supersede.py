@@ -1,4 +1,4 @@
-"""Noticing that a Secret no longer yields a lent password, with GETs alone (design §9).
+"""Noticing that a Secret no longer yields a lent password, with GETs alone (docs/credentials.md).
 
 Nothing in a cluster may list or watch Secrets, so each source that a row remembers is read by name.
 """

@@ -1,4 +1,4 @@
-"""Each minute: Pods against claims, claims against Pods, what is rented against both (design §7).
+"""Each minute: Pods against claims, claims against Pods, what is rented against both.
 
 The sweep is what makes a lost event cost a minute and nothing more. Whatever could not be listed is
 unknown, and nothing is reclaimed on it.

@@ -1,4 +1,4 @@
-"""Giving back what was rented (design §7): delete intent in the ledger, then the provider, then proof.
+"""Giving back what was rented: delete intent in the ledger, then the provider, then proof.
 
 Nothing here calls an instance gone: only a positive answer of the provider, read by the status loop,
 does that.

@@ -1,4 +1,4 @@
-"""Claims whose Pod is in no list of its cluster (design §4, §7): what ends them, and how sure one has to be.
+"""Claims whose Pod is in no list of its cluster: what ends them, and how sure one has to be.
 
 One Pod that is missing is read by name, and gone when the API server says so. When most of a cluster's Pods
 are missing at once, that is *unknown* at first, and alarms: each is believed gone only when two reads,

@@ -1,4 +1,4 @@
-"""What one look sees of every cluster and every provider, and how much of it may be believed (design §4, §7).
+"""What one look sees of every cluster and every provider, and how much of it may be believed.
 
 Silence, another cluster behind the same name, another account behind a new key, and a mass vanishing are
 *unknown*: no absence is concluded from them, and each raises an alarm.

@@ -1,4 +1,4 @@
-"""Making Pending claims due now, because what they wait for may have come (design §7).
+"""Making Pending claims due now, because what they wait for may have come.
 
 Nothing is decided here: the claim's ``next_action_at`` moves, and the tick that follows announces it.
 """

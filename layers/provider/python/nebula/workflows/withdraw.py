@@ -1,4 +1,4 @@
-"""Taking an instance back from a Pod that waits, without racing our own release (design §4)."""
+"""Taking an instance back from a Pod that waits, without racing our own release."""
 
 from __future__ import annotations
 

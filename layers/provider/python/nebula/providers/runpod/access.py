@@ -1,4 +1,4 @@
-"""What a 403 on create means when its words do not tell (design §8).
+"""What a 403 on create means when its words do not tell.
 
 RunPod answers 403 both to a key without the scope and to an account that may not use a pool of
 machines; the texts are unknown. One pool refused may be the pool; a second one means the key.

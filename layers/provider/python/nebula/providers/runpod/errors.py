@@ -1,4 +1,4 @@
-"""RunPod's answers to the errors of design §8: one table, read from top to bottom.
+"""RunPod's answers as the errors of ``nebula.providers.errors``: one table, read from top to bottom.
 
 Statuses are those of RunPod's guidance for ``POST /v2/pods`` (OpenAPI document, operation createPod).
 Texts marked *seen* were observed in public reports; the others are words that RunPod's texts are

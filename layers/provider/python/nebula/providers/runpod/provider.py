@@ -1,4 +1,4 @@
-"""The RunPod provider: design §8's contract over the client."""
+"""The RunPod provider: the contract of ``nebula.providers.base`` over the client."""
 
 from __future__ import annotations
 

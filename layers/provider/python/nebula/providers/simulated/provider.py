@@ -1,4 +1,4 @@
-"""The simulated provider: a whole provider in memory, with every fault on demand (design §8).
+"""The simulated provider: a whole provider in memory, with every fault on demand.
 
 It ships so that an installation can be tried without renting anything; property tests and the benchmark run
 on it. State lives in the object: two processes do not see each other's machines. Thread-safe.
