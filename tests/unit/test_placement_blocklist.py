@@ -120,6 +120,16 @@ def test_a_wildcard_block_matches_what_it_names() -> None:
     assert matches(block(region="us", shape="*"), candidate())
 
 
+@pytest.mark.parametrize(
+    "kind", [errors.NoCapacityError, errors.UnsupportedAcceleratorError, errors.AuthenticationError]
+)
+def test_one_pool_s_long_memory_takes_nothing_from_the_others_for_days(kind: type[errors.ProviderError]) -> None:
+    the_pool = pool(failover=Failover(blocklist_ttl=timedelta(days=300)))
+    made = block_for(kind("no"), candidate(), the_pool, NOW)
+    assert made is not None
+    assert made.expires_at == NOW + timedelta(hours=1)
+
+
 @pytest.mark.parametrize("ttl", [timedelta(0), timedelta(milliseconds=1)])
 def test_no_refusal_is_forgotten_in_the_second_in_which_it_came(ttl: timedelta) -> None:
     the_pool = pool(failover=Failover(blocklist_ttl=ttl))

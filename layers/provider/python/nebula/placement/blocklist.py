@@ -1,4 +1,4 @@
-"""Blocks: what a refusal takes out of placement, for whom and for how long (design §6, §8)."""
+"""Blocks: what a refusal takes out of placement, for whom and for how long (docs/placement.md)."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ LEAST_BLOCK = timedelta(seconds=1)
 """Least time for any block. A refusal that is forgotten at once would be asked for again in the same second, by every
 Pod and for as long as it stands."""
 
+LONGEST_BLOCK = timedelta(hours=1)
+"""Most time for any block. It holds for the Pods of every NodePool, so that one pool's long memory must not take a
+machine from all the others for days."""
+
 UNSUPPORTED_BLOCK = timedelta(minutes=10)
 """Least time for "not offered" and "not for this account": such answers change in hours, not seconds."""
 
@@ -57,7 +61,8 @@ def block_for(error: ProviderError, candidate: Candidate, pool: NodePool | None,
     provider; a throttle pauses it until ``Retry-After``. Without a pool (it was deleted meanwhile)
     the default ``blocklistTTL`` holds.
     """
-    ttl = max((pool.failover if pool is not None else Failover()).blocklist_ttl, LEAST_BLOCK)
+    asked = (pool.failover if pool is not None else Failover()).blocklist_ttl
+    ttl = min(max(asked, LEAST_BLOCK), LONGEST_BLOCK)
     word = _word(error)
     base = Block(provider=candidate.provider, reason=word, code=error.code, created_at=now, expires_at=now + ttl)
     if isinstance(error, RateLimitedError):
