@@ -1,4 +1,4 @@
-"""A crash between any two outside calls of a Pod's life, enumerated: the end state is the same (invariant 4)."""
+"""A crash between any two outside calls of a Pod's life, enumerated: the end state is the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every order, every event twice, and the delete before the create: one end state (invariant 4)."""
+"""Every order, every event twice, and the delete before the create: one end state."""
 
 from __future__ import annotations
 

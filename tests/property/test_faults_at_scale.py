@@ -2,7 +2,7 @@
 
 Four providers of two scopes each, 180 Pod names that come, go and come back, instances that end by themselves.
 ``tests/support/chaos.py`` lists the ways to fail, ``tests/support/storm.py`` what happens meanwhile. The same seed
-makes the same choices; credentials (invariant 6) have a property test of their own.
+makes the same choices; credentials have a property test of their own.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _nothing_secret_was_said(storm: Storm) -> None:
 
 
 def _silence_changes_nothing(storm: Storm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another account that is empty, then another cluster that is: neither is an absence (invariant 9)."""
+    """Another account that is empty, then another cluster that is: neither is an absence."""
     before = storm.billed()
     with monkeypatch.context() as elsewhere:
         for provider in storm.simulated:
@@ -147,7 +147,7 @@ def _empty(now: datetime) -> InstanceListing:
 
 
 def _every_gated_pod_says_why(storm: Storm) -> None:
-    """Sold out everywhere: each new Pod shows the reason of its last decision within a tick (invariant 7)."""
+    """Sold out everywhere: each new Pod shows the reason of its last decision within a tick."""
     for provider in storm.simulated:
         provider.market.limit(0)
     names = [f"late-{number}" for number in range(20)]

@@ -1,4 +1,4 @@
-"""Another cluster or account behind a known name: unknown, alarming, and nothing is reclaimed (invariant 9)."""
+"""Another cluster or account behind a known name: unknown, alarming, and nothing is reclaimed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a provider quotes back is not shown, however it spells it (invariant 5)."""
+"""What a provider quotes back is not shown, however it spells it."""
 
 from __future__ import annotations
 
