@@ -1,6 +1,4 @@
-"""Settings of the functions: read from ``NEBULA_*`` when built, never at import (design §2)."""
-
-from __future__ import annotations
+"""Settings of the functions: read from ``NEBULA_*`` when built, never at import."""
 
 from datetime import timedelta
 
@@ -40,7 +38,7 @@ class RetirementOverride(BaseModel):
 
 
 class RetirementSettings(Settings):
-    """The retirement policy (design §9).
+    """The retirement policy (docs/credentials.md).
 
     ``max_age`` may be empty (no limit). ``retirement_overrides`` is JSON by provider, for example
     ``{"runpod": {"unused_after": "P1D"}}``. ``retirement_limit`` is credentials deleted per run and provider.

@@ -1,6 +1,4 @@
-"""When a lent credential goes: the order of checks of design §9, on one row and two facts."""
-
-from __future__ import annotations
+"""When a lent credential goes: the order of checks of docs/credentials.md, on one row and two facts."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -59,7 +57,7 @@ class RetirementPolicies(Model):
         """The policy that holds for a provider."""
         return self.providers.get(provider, self.default)
 
-    def rehearsed(self) -> RetirementPolicies:
+    def rehearsed(self) -> "RetirementPolicies":
         """The same policies, deleting nothing."""
         return self.model_copy(
             update={

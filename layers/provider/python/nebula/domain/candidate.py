@@ -1,7 +1,5 @@
 """A candidate: one place where a Pod's shape could be rented, and what that would cost."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
@@ -64,7 +62,7 @@ class Price(StoredModel):
 
 
 class Candidate(StoredModel):
-    """(provider, region or region set, tier, shape), design §1.
+    """(provider, region or region set, tier, shape).
 
     ``regions`` is the provider's own region ids; empty means anywhere. ``instance_types`` are the
     provider ids that serve the shape, cheapest available first (RunPod GPU ids, EC2 instance types).

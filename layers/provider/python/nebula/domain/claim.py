@@ -1,6 +1,4 @@
-"""A claim: the ledger's record of one Pod's right to one instance (design §7)."""
-
-from __future__ import annotations
+"""A claim: the ledger's record of one Pod's right to one instance."""
 
 import hashlib
 from decimal import Decimal
@@ -193,7 +191,7 @@ class Claim(StoredModel):
         """USD per hour held of the NodePool's budget.
 
         Every attempt not confirmed gone counts at its reserve; a placed candidate that has no
-        attempt yet counts too (design §6). Where the provider is seen to bill more than was reserved
+        attempt yet counts too (docs/placement.md). Where the provider is seen to bill more than was reserved
         (a price list was old, a price rose), what it bills counts. A Terminated claim holds nothing.
         """
         if self.phase is Phase.TERMINATED:
@@ -215,7 +213,7 @@ class Claim(StoredModel):
 
 
 def claim_id_for(cluster: str, pod_uid: str) -> str:
-    """The claim id of a Pod: 32 lower-case hex digits of cluster and Pod uid (design §7)."""
+    """The claim id of a Pod: 32 lower-case hex digits of cluster and Pod uid."""
     return hashlib.sha256(f"{cluster}/{pod_uid}".encode()).hexdigest()[:_ID_LENGTH]
 
 

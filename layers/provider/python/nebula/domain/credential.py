@@ -1,7 +1,5 @@
 """A registry credential lent to a provider: the ledger row that remembers it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 
@@ -32,7 +30,7 @@ class CredentialKey(StoredModel):
         return f"{self.provider}/{self.account}/{self.fingerprint}/{self.generation}"
 
     @classmethod
-    def parse(cls, text: str) -> CredentialKey:
+    def parse(cls, text: str) -> "CredentialKey":
         """Read the form that ``str()`` writes; ValueError when it is anything else."""
         provider, account, fingerprint, generation = text.split("/")
         return cls(provider=provider, account=account, fingerprint=fingerprint, generation=int(generation))

@@ -1,7 +1,5 @@
 """An instance: what the provider bills, as last seen there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
@@ -13,7 +11,7 @@ from nebula.domain.base import StoredModel
 
 
 class Mark(StoredModel):
-    """The ownership mark put on everything rented: installation, claim and attempt (design §7)."""
+    """The ownership mark put on everything rented: installation, claim and attempt."""
 
     installation: str
     claim_id: str
@@ -80,7 +78,7 @@ class InstanceListing(StoredModel):
             return bool(self.complete_scopes) and not self.failed_scopes
         return scope in self.complete_scopes
 
-    def proving_nothing(self, why: str) -> InstanceListing:
+    def proving_nothing(self, why: str) -> "InstanceListing":
         """The same sights, from which no absence can be concluded."""
         scopes = self.complete_scopes | self.failed_scopes.keys()
         return InstanceListing(

@@ -1,10 +1,8 @@
-"""The NodePool: the policy object, as a validated model (design §5).
+"""The NodePool: the policy object, as a validated model.
 
 Vocabulary and defaults of ``nebula.inftyai.com/v1alpha1`` (InftyAI/Nebula ``api/v1alpha1/nodepool_types.go``),
-plus the additions of design §5.
+plus what ``cluster/crds/nodepools.yaml`` adds to it.
 """
-
-from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """What a provider sells: one row per (instance type, tier), priced and dated."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """A row of the claims ledger that this release cannot read, because a newer one wrote it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -24,7 +22,7 @@ class UnreadableClaim(StoredModel):
     problem: str = ""
 
     @classmethod
-    def told_by(cls, values: Mapping[str, Any], problems: Iterable[str]) -> UnreadableClaim:
+    def told_by(cls, values: Mapping[str, Any], problems: Iterable[str]) -> "UnreadableClaim":
         """The row from its plain values and the names of what does not fit."""
         texts = {name: _text(values.get(name)) for name in ("claim_id", "cluster", "node_pool", "provider")}
         committed = values.get("committed_per_hour")

@@ -1,7 +1,5 @@
 """What a Pod asks to run, free of any provider's words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 

@@ -1,9 +1,7 @@
-"""The detail of every event, one model per detail-type (design §2 and ``docs/events.md``).
+"""The detail of every event, one model per detail-type (docs/events.md).
 
 Details never carry a Pod's spec: it may hold secrets.
 """
-
-from __future__ import annotations
 
 from enum import StrEnum
 from typing import Any, ClassVar

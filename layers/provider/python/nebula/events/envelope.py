@@ -3,8 +3,6 @@
 Shape: https://docs.aws.amazon.com/eventbridge/latest/ref/overiew-event-structure.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeVar
 

@@ -5,8 +5,6 @@
 public roots are trusted. The parameter may hold the ARN of a secret that holds that JSON (``secret_references``).
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import ssl

@@ -1,6 +1,4 @@
-"""The contract that every provider fulfils (design §8)."""
-
-from __future__ import annotations
+"""The contract that every provider fulfils."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta

@@ -1,6 +1,4 @@
-"""The blocks ledger: what not to try for a while, shared by all Pods (design §6)."""
-
-from __future__ import annotations
+"""The blocks ledger: what not to try for a while, shared by all Pods (docs/placement.md)."""
 
 import hashlib
 from datetime import datetime

@@ -1,6 +1,4 @@
-"""The claims ledger (design §7)."""
-
-from __future__ import annotations
+"""The claims ledger (docs/data-model.md)."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What an operator sees of lent credentials: every row, what happens next with it, and what the next run would do."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

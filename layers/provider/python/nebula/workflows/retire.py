@@ -1,6 +1,4 @@
-"""Retirement of lent credentials: what the schedule and a changed Secret set off (design §9)."""
-
-from __future__ import annotations
+"""Retirement of lent credentials: what the schedule and a changed Secret set off (docs/credentials.md)."""
 
 from collections.abc import Sequence
 

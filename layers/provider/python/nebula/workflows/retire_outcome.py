@@ -1,7 +1,5 @@
 """What a retirement run says of each row, and how a row that cannot go yet is left."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from nebula.domain.base import Model
