@@ -137,7 +137,16 @@ def test_a_provider_that_holds_nothing_any_more_is_removed_by_a_null() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [("0", "0"), ("0.00", "0"), ("2.3900", "2.39"), ("100", "100"), ("1E+2", "100")]
+    ("value", "text"),
+    [
+        ("0", "0"),
+        ("0.00", "0"),
+        ("2.3900", "2.39"),
+        ("100", "100"),
+        ("1E+2", "100"),
+        ("6.7013698629", "6.7014"),
+        ("0.0000000001", "0.0001"),
+    ],
 )
-def test_amounts_are_plain(value: str, text: str) -> None:
+def test_amounts_are_plain_short_and_no_less_than_what_is_held(value: str, text: str) -> None:
     assert amount(Decimal(value)) == text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from typing import Any, Final
 
 from nebula.kubernetes.times import format_time
@@ -16,6 +16,8 @@ VALID: Final = "Valid"
 UNKNOWN_PROVIDER: Final = "UnknownProvider"
 INVALID_SPEC: Final = "InvalidSpec"
 _MAX_MESSAGE: Final = 1024
+#: A price by the hour of a disk alone has ten decimals; nobody reads them.
+_SHOWN: Final = Decimal("0.0001")
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,8 @@ def ready_condition(node_pool: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def amount(value: Decimal) -> str:
-    """Plain digits without trailing zeros: ``0``, ``2.39``, ``12``."""
-    return f"{value.normalize():f}" if value else "0"
+    """Plain digits, four decimals at most and never less than the value, without trailing zeros: ``2.39``, ``12``."""
+    return f"{value.quantize(_SHOWN, ROUND_CEILING).normalize():f}" if value else "0"
 
 
 def _placed(live: Mapping[str, Any], wanted: Mapping[str, int]) -> dict[str, int | None]:
