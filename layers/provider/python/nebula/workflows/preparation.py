@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 
 from nebula.domain.claim import Claim, TerminationReason
+from nebula.domain.instance import Instance
 from nebula.domain.nodepool import NodePool
 from nebula.domain.workload import Workload
 from nebula.kubernetes.api import KubernetesApi
@@ -14,7 +16,8 @@ from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_obj
 from nebula.kubernetes.pod import Pod
 from nebula.kubernetes.pull_secrets import PullLookup, UnsupportedPullSecretError, find_pull_credential
 from nebula.kubernetes.workload import InvalidPodError, Translation, WaitingForReferenceError, translate
-from nebula.lifecycle.transitions import back_to_pending
+from nebula.lifecycle.transitions import back_to_pending, with_attempt, withdrawing
+from nebula.placement.filters import usd
 from nebula.providers.base import Provider, RegistryCredentials
 from nebula.providers.errors import ProviderError, ProviderUnconfiguredError
 from nebula.providers.naming import instance_name
@@ -25,10 +28,12 @@ from nebula.workflows.pod_report import show_condition, show_event, show_let_go,
 from nebula.workflows.pull_choice import PullChoice, choose
 from nebula.workflows.rejection import announce_rejection
 from nebula.workflows.services import Services
-from nebula.workflows.terminate import end_claim
+from nebula.workflows.terminate import end_claim, reclaim
 
 #: How soon a claim that waits for something in its cluster is looked at again.
 WAIT = timedelta(seconds=30)
+#: How far above ``maxPricePerHour`` a bill may be by rounding.
+ROUNDING = Decimal("1.01")
 #: How soon a Pod that must change is read again, in case the word of its change was lost.
 RECHECK = timedelta(minutes=5)
 
@@ -105,6 +110,16 @@ class Preparation:
         """Drop the cached id: a create that used it failed."""
         if self.choice.key is not None:
             forget_credential(services, self.provider, self.choice.key)
+
+    def above_maximum(self, instance: Instance) -> str:
+        """Why an instance must not be kept that is billed above ``maxPricePerHour``; empty when it may.
+
+        What was decided on may be an old price list. A cent in a dollar is left to how a provider rounds.
+        """
+        maximum, billed = self.pool.max_price_per_hour, instance.cost_per_hour
+        if maximum is None or billed is None or billed <= maximum * ROUNDING:
+            return ""
+        return f"{self.provider.name} bills {usd(billed)} for {instance.id}, above maxPricePerHour {usd(maximum)}"
 
     def report_rejection(self, services: Services, claim: Claim) -> None:
         """Say on the Pod why the candidate was given up."""
@@ -224,3 +239,13 @@ def _chosen(services: Services, provider: Provider, pod: Pod, claim: Claim, look
 def show_provisioning(services: Services, prepared: Preparation, claim: Claim) -> None:
     """Say on the Pod that an instance is being made, when it does not follow at once."""
     show_condition(services, prepared.api, prepared.pod, reason="Provisioning", message=claim.message)
+
+
+def take_back_dear(services: Services, prepared: Preparation, claim: Claim, message: str) -> Claim:
+    """Give a Provisioned claim's instance back before its Pod is released; the claim avoids the candidate."""
+    now = services.clock.now()
+    noted = claim.model_copy(update={"attempts": with_attempt(claim, detail=message)})
+    leaving = withdrawing(noted, now, reason="PriceAboveMaximum", message=message, exclude=True)
+    written = services.claims.save(claim, leaving)
+    prepared.report_rejection(services, written)
+    return reclaim(services, written)

@@ -11,7 +11,6 @@ from datetime import datetime
 from nebula.domain.claim import AttemptOutcome, Claim, Phase
 from nebula.domain.instance import Instance, InstanceState
 from nebula.kubernetes.api import KubernetesError
-from nebula.kubernetes.pod import Pod
 from nebula.lifecycle.observation import ABSENCE_GAP, absence_proved, dead
 from nebula.lifecycle.transitions import (
     MAX_UNKNOWN_OUTCOMES,
@@ -28,7 +27,7 @@ from nebula.stores.claims import ConflictError
 from nebula.workflows.accounts import account_of, is_of
 from nebula.workflows.image_wait import pull_secrets_version
 from nebula.workflows.pod_report import show_waiting
-from nebula.workflows.preparation import NotReadyError, Preparation, prepare, show_provisioning
+from nebula.workflows.preparation import NotReadyError, Preparation, prepare, show_provisioning, take_back_dear
 from nebula.workflows.pull_choice import go_on_with_next
 from nebula.workflows.rejection import give_up_unknown, not_sent, pass_over, pause_of, reject, standing_blocks, wait_out
 from nebula.workflows.release import release
@@ -146,7 +145,7 @@ def _create(services: Services, claim: Claim, prepared: Preparation) -> Claim:
         instance_id=instance.id,
         instance_type=instance.instance_type,
     )
-    written = _adopt(services, claim, provider, instance, prepared.pod)
+    written = _adopt(services, claim, provider, instance, prepared)
     if written.phase is Phase.PROVISIONED:
         show_provisioning(services, prepared, written)
     return written
@@ -178,21 +177,25 @@ def _after_unknown(services: Services, claim: Claim, prepared: Preparation, erro
     except ProviderError:
         instance = None
     if instance is not None:
-        return _adopt(services, claim, provider, instance)
+        return _adopt(services, claim, provider, instance, prepared)
     waiting = reject(services, claim, error)
     show_provisioning(services, prepared, waiting)
     return waiting
 
 
 def _adopt(
-    services: Services, claim: Claim, provider: Provider, instance: Instance, checked: Pod | None = None
+    services: Services, claim: Claim, provider: Provider, instance: Instance, prepared: Preparation | None = None
 ) -> Claim:
     """Write the instance id before anything else is read, then release where that may follow at once."""
-    go_on = not provider.capabilities.queues and not dead(instance.state, instance.exit_code)
+    too_dear = "" if prepared is None else prepared.above_maximum(instance)
+    go_on = not (provider.capabilities.queues or too_dear or dead(instance.state, instance.exit_code))
     try:
         provisioned = services.claims.save(claim, created(claim, instance, services.clock.now(), keep_lease=go_on))
     except ConflictError as conflict:
         return _lost_lease(services, claim, provider, instance, conflict.current)
+    if prepared is not None and too_dear:
+        return take_back_dear(services, prepared, provisioned, too_dear)
+    checked = None if prepared is None else prepared.pod
     return release(services, provisioned, checked) if go_on else provisioned
 
 
