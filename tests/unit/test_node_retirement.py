@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from local.kubernetes.resources import PODS
-from tests.support.world import World
+from tests.support.kubernetes_api import LEASES
+from tests.support.world import World, running
 
 NODE = "nebula-simulated"
 IDLE_MINUTES = 10
@@ -73,6 +74,31 @@ def test_a_pod_of_somebody_else_s_on_it_keeps_it() -> None:
     world.emulator.handle("DELETE", "/api/v1/namespaces/default/pods/agent", {}, {}, b'{"gracePeriodSeconds": 0}')
     world.run(IDLE_MINUTES + 3)
     assert not _there(world)
+
+
+def test_a_pod_of_somebody_else_s_that_waits_for_its_end_does_not_keep_it() -> None:
+    """A DaemonSet's that tolerates every taint, deleted: no kubelet ends it, the end of its Node does."""
+    world = _ended()
+    stray = {"metadata": {"name": "agent"}, "spec": {"nodeName": NODE, "containers": [{"name": "a", "image": "i"}]}}
+    world.emulator.create(PODS, "default", stray)
+    world.emulator.handle("DELETE", "/api/v1/namespaces/default/pods/agent", {}, {}, b"")
+    assert world.pod("agent") is not None
+    world.run(IDLE_MINUTES + 3)
+    assert not _there(world)
+
+
+def test_one_that_was_deleted_with_its_lease_is_made_again_by_the_next_tick_while_a_claim_names_it() -> None:
+    """Kubernetes' garbage collector takes the Lease at once, and the Node's Pods within a minute."""
+    world = World()
+    world.create_pod()
+    world.pump()
+    world.minute()
+    for path in (f"/api/v1/nodes/{NODE}", f"{LEASES}/{NODE}"):
+        assert world.emulator.handle("DELETE", path, {}, {}, b"").status == 200
+    world.tick()
+    assert _there(world)
+    assert world.api.get_lease(NODE) is not None
+    assert running(world.pod())
 
 
 def test_it_comes_back_for_the_next_pod() -> None:

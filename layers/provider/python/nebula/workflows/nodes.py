@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+from nebula.domain.unreadable import UnreadableClaim
 from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi, KubernetesError
 from nebula.kubernetes.node import beat, is_ours, node_name, remove_node
 from nebula.workflows.services import Services
@@ -17,10 +18,11 @@ _BEATERS = 16
 
 
 def beat_nodes(services: Services, clusters: Sequence[str], providers: Sequence[str], *, min_age: timedelta) -> bool:
-    """Beat every existing Node of these clusters in parallel; the Lease's own time is the memory.
+    """Beat every Node of these clusters in parallel; the Lease's own time is the memory.
 
-    Returns False only when every Node had been beaten less than ``min_age`` ago: somebody else did
-    this tick's work. A cluster that does not answer counts as not beaten: the look goes on.
+    A Node that somebody deleted is made again while a live claim names it. Returns False only when every Node had been
+    beaten less than ``min_age`` ago: somebody else did this tick's work. A cluster that does not answer counts as not
+    beaten: the look goes on.
     """
     jobs = [(api, provider) for api in _reached(services, clusters) for provider in providers]
     if not jobs:
@@ -45,7 +47,8 @@ def _reached(services: Services, clusters: Sequence[str]) -> list[KubernetesApi]
 def _beat(services: Services, api: KubernetesApi, provider: str, min_age: timedelta) -> bool | None:
     """Whether this call beat the Node; None where the provider has no Node in this cluster."""
     try:
-        if api.get_lease(node_name(provider)) is None and api.get_node(node_name(provider)) is None:
+        missing = api.get_lease(node_name(provider)) is None and api.get_node(node_name(provider)) is None
+        if missing and not _is_named(services, api.name, provider):
             return None
         return beat(api, provider, services.clock.now(), min_age=min_age)
     except KubernetesError as error:
@@ -53,11 +56,20 @@ def _beat(services: Services, api: KubernetesApi, provider: str, min_age: timede
         return True
 
 
+def _is_named(services: Services, cluster: str, provider: str) -> bool:
+    """Whether a live claim was placed there. Kubernetes takes a deleted Node's Lease with it, and soon its Pods."""
+    unreadable: list[UnreadableClaim] = []
+    claims = services.claims.live(cluster, unreadable)
+    named = any(claim.candidate is not None and claim.candidate.provider == provider for claim in claims)
+    return named or bool(unreadable)
+
+
 def retire_nodes(services: Services, view: ClusterView) -> None:
     """Remove the Nodes that no live claim names and to which no Pod was bound for ``IDLE_NODE``.
 
-    Deleting a Node makes Kubernetes end every Pod bound to it, so any bound Pod, terminal ones
-    included, keeps it, and a claim that cannot be read keeps all. The first idle sight is remembered; a use in
+    Deleting a Node makes Kubernetes end every Pod bound to it, so any bound Pod, terminal ones included, keeps it, and
+    a claim that cannot be read keeps all. Not so one that is being deleted, a DaemonSet's that tolerated the taint,
+    say: no kubelet would ever finish that, and the end of the Node does. The first idle sight is remembered; a use in
     between forgets it.
     """
     if view.pods is None:
@@ -88,7 +100,8 @@ def _retire(services: Services, api: KubernetesApi, provider: str, *, in_use: bo
     first = services.sightings.first_seen(subject, now)
     if now - first < IDLE_NODE:
         return
-    if api.list_pods(field_selector=f"spec.nodeName={node_name(provider)}"):
+    bound = api.list_pods(field_selector=f"spec.nodeName={node_name(provider)}")
+    if not all((pod.get("metadata") or {}).get("deletionTimestamp") for pod in bound):
         return
     remove_node(api, provider)
     services.sightings.forget(subject)
