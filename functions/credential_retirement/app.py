@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import nebula.cold_start  # noqa: F401 - before all that is large
 from nebula.credentials.policy import policies
 from nebula.events.batch import handle
 from nebula.events.details import CredentialDetail, DetailType, SecretDetail, TickDetail

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+import nebula.cold_start  # noqa: F401 - before all that is large
 from nebula.events.batch import LambdaContext, handle, outcome_of
 from nebula.events.details import ClaimDetail, DetailType, ExplainDetail, NodePoolDetail, PodDetail
 from nebula.events.envelope import Envelope, MalformedEventError, parse_envelope

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import nebula.cold_start  # noqa: F401 - before all that is large
 from nebula.domain.claim import Phase
 from nebula.events.batch import LambdaContext, handle, outcome_of
 from nebula.events.details import ClaimDetail, DetailType, PodDetail

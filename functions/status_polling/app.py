@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
+import nebula.cold_start  # noqa: F401 - before all that is large
 from nebula.events.batch import LambdaContext, handle
 from nebula.events.details import DetailType, TickDetail
 from nebula.events.envelope import Envelope, MalformedEventError

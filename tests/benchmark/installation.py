@@ -20,6 +20,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from nebula import cold_start
 from nebula.clock import SystemClock
 from nebula.domain.claim import Claim, Phase, claim_id_for
 from nebula.events.memory import MemoryTickQueue
@@ -115,6 +116,8 @@ def _app(function: str, services: Services) -> ModuleType:
         raise ImportError(function)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    # As the wiring does once it has built a function's services.
+    cold_start.over()
     module.__dict__["services"] = lambda: services
     module.__dict__["settings"] = lambda: SimpleNamespace(reap_orphans="terminate")
     return module

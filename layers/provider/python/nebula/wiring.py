@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from pydantic import SecretStr
 
+from nebula import cold_start
 from nebula.aws import LONGEST_CALL_SECONDS, AwsClients
 from nebula.clock import SystemClock
 from nebula.events.eventbridge import EventBridgePublisher
@@ -54,7 +55,7 @@ def build(function: str, settings: Settings) -> Services:
     cluster_access = SecretReferences(parameters, lambda: aws.secretsmanager, clock)
     provider_limits, cluster_limits = limits_of(function)
     surroundings = Surroundings(clock=clock, telemetry=telemetry, environment=dict(os.environ), limits=provider_limits)
-    return Services(
+    services = Services(
         function=function,
         installation=settings.installation_id,
         clock=clock,
@@ -72,6 +73,8 @@ def build(function: str, settings: Settings) -> Services:
         tick_interval=settings.tick_interval,
         longest_call=longest_call_of(function),
     )
+    cold_start.over()
+    return services
 
 
 def limits_of(function: str) -> tuple[Limits, Limits]:
