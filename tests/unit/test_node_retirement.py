@@ -87,6 +87,19 @@ def test_a_pod_of_somebody_else_s_that_waits_for_its_end_does_not_keep_it() -> N
     assert not _there(world)
 
 
+def test_the_pod_of_a_daemon_set_does_not_keep_it() -> None:
+    """It tolerates every taint, was never started, and would be on the Node for as long as there is one."""
+    world = _ended()
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "u", "controller": True}
+    stray = {
+        "metadata": {"name": "agent", "ownerReferences": [owner]},
+        "spec": {"nodeName": NODE, "containers": [{"name": "a", "image": "i"}]},
+    }
+    world.emulator.create(PODS, "default", stray)
+    world.run(IDLE_MINUTES + 3)
+    assert not _there(world)
+
+
 def test_one_that_was_deleted_with_its_lease_is_made_again_by_the_next_tick_while_a_claim_names_it() -> None:
     """Kubernetes' garbage collector takes the Lease at once, and the Node's Pods within a minute."""
     world = World()

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 from nebula.domain.unreadable import UnreadableClaim
-from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi, KubernetesError
+from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi, KubernetesError, Object
 from nebula.kubernetes.node import beat, is_ours, node_name, remove_node
 from nebula.workflows.services import Services
 from nebula.workflows.views import ClusterView
@@ -68,9 +68,7 @@ def retire_nodes(services: Services, view: ClusterView) -> None:
     """Remove the Nodes that no live claim names and to which no Pod was bound for ``IDLE_NODE``.
 
     Deleting a Node makes Kubernetes end every Pod bound to it, so any bound Pod, terminal ones included, keeps it, and
-    a claim that cannot be read keeps all. Not so one that is being deleted, a DaemonSet's that tolerated the taint,
-    say: no kubelet would ever finish that, and the end of the Node does. The first idle sight is remembered; a use in
-    between forgets it.
+    a claim that cannot be read keeps all. The first idle sight is remembered; a use in between forgets it.
     """
     if view.pods is None:
         return
@@ -100,9 +98,18 @@ def _retire(services: Services, api: KubernetesApi, provider: str, *, in_use: bo
     first = services.sightings.first_seen(subject, now)
     if now - first < IDLE_NODE:
         return
-    bound = api.list_pods(field_selector=f"spec.nodeName={node_name(provider)}")
-    if not all((pod.get("metadata") or {}).get("deletionTimestamp") for pod in bound):
+    if any(map(_keeps_node, api.list_pods(field_selector=f"spec.nodeName={node_name(provider)}"))):
         return
     remove_node(api, provider)
     services.sightings.forget(subject)
     services.telemetry.info("node removed", cluster=api.name, provider=provider)
+
+
+def _keeps_node(pod: Object) -> bool:
+    """Whether a bound Pod would be missed. It never ran here, where it is a DaemonSet's that tolerates every taint.
+
+    Nor is one missed that is being deleted: no kubelet would ever finish that, and the end of its Node does.
+    """
+    metadata = pod.get("metadata") or {}
+    daemon = any(owner.get("kind") == "DaemonSet" for owner in metadata.get("ownerReferences") or [])
+    return not daemon and not metadata.get("deletionTimestamp")
