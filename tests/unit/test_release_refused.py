@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from nebula.domain.claim import Phase, claim_id_for
-from nebula.kubernetes.api import ClusterUnavailableError, ConflictError, ForbiddenError
+from nebula.kubernetes.api import ClusterUnavailableError, ConflictError, ForbiddenError, InvalidError
 from nebula.providers.simulated import Behaviour
 
 from local.kubernetes.resources import EVENTS, PODS
@@ -150,3 +150,19 @@ def test_an_opted_in_pod_that_never_had_the_gate_is_told_so_once(node: str | Non
     told = [e.object for e in world.emulator.store.records(EVENTS) if e.object["reason"] == "NotGated"]
     assert [event["count"] for event in told] == ([] if node == "worker-1" else [1])
     assert world.billed() == []
+
+
+def test_a_refusal_of_a_pod_that_was_not_read_since_the_create_is_asked_for_again() -> None:
+    """An API server answers 422 too where another Pod of that name stands there by now."""
+    world = World()
+    patch = world.api.patch_pod
+    made = refuse(world, InvalidError("PATCH pods: 422 Invalid (metadata.uid)"))
+    refused = world.api.patch_pod
+
+    def once(namespace: str, name: str, body: Patch) -> dict[str, Any]:
+        return (patch if made else refused)(namespace, name, body)
+
+    world.api.patch_pod = once  # type: ignore[method-assign,assignment]
+    world.create_pod()
+    world.pump()
+    assert (len(made), world.claim().phase) == (1, Phase.RELEASED)
