@@ -26,18 +26,20 @@ MAX_INSTANCE_TYPES = 10
 class Stock:
     """What one provider sells of one shape in one tier and region set, cheapest first.
 
-    ``available`` leaves out what the provider says it has none of now.
+    ``cheapest`` holds the first of them, or nothing. ``walked`` leaves out what the provider says it has none of now,
+    and is at most ``MAX_INSTANCE_TYPES`` long.
     """
 
     sold: tuple[Quote, ...]
-    available: tuple[Quote, ...]
+    cheapest: tuple[Quote, ...]
+    walked: tuple[Quote, ...]
 
     def within(self, limit: Decimal | None) -> tuple[Quote, ...]:
         """The available quotes at or under ``limit`` USD per hour, at most ``MAX_INSTANCE_TYPES``."""
-        found = self.available
+        found = self.walked
         if limit is not None and found and found[-1].total > limit:
-            found = found[: bisect_right(found, limit, key=lambda offer: offer.total)]
-        return found if len(found) <= MAX_INSTANCE_TYPES else found[:MAX_INSTANCE_TYPES]
+            return found[: bisect_right(found, limit, key=lambda offer: offer.total)]
+        return found
 
 
 class Shelf(dict[tuple[str, ...], Stock]):
@@ -54,7 +56,8 @@ class Shelf(dict[tuple[str, ...], Stock]):
         """Gather what is sold in any of the regions."""
         wanted = frozenset(regions)
         sold = tuple(offer for offer in self._quotes if offer.sold_in(wanted))
-        found = Stock(sold=sold, available=tuple(offer for offer in sold if offer.available_in(wanted)))
+        available = tuple(offer for offer in sold if offer.available_in(wanted))
+        found = Stock(sold, cheapest=sold[:1], walked=available[:MAX_INSTANCE_TYPES])
         self[regions] = found
         return found
 

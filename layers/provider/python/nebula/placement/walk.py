@@ -130,21 +130,20 @@ class _Entry:
         ]
         whole = filters.refuse_tier(can, self.lineup, tier)
         open_to_all = whole is None and self.policy is None
-        name, limit = self.name, self.limit
+        name, limit, parameters = self.name, self.limit, self.parameters
         for region_set, place in self.places:
-            ids = region_set.ids
+            label, ids = region_set.label, region_set.ids
             for shape, shape_name, shelf, fence in shelves:
                 stock = shelf[ids]
-                quotes = stock.sold[:1]
+                quotes = stock.cheapest
                 refusal = None
                 # A glance first: most candidates fail none of the filters behind it.
                 if not (open_to_all and ids and quotes and (limit is None or quotes[0].total <= limit)):
                     refusal = whole or self._refusal(region_set, stock)
                 if refusal is None:
                     refusal, quotes = self._at_the_moment(tier, place, shape_name, stock, fence)
-                position, region = len(offers), region_set.label
                 offers.append(
-                    Offer(position, name, tier, region, ids, shape, shape_name, self.parameters, quotes, refusal)
+                    Offer(len(offers), name, tier, label, ids, shape, shape_name, parameters, quotes, refusal)
                 )
 
     def _refusal(self, region_set: RegionSet, stock: Stock) -> Refusal | None:
@@ -166,7 +165,7 @@ class _Entry:
         if stocked and not walked:
             return filters.refuse_budget(stocked[0].total, self.pool), stocked
         key = f"{self.name}/{name}/{tier}/{place}" if self.picky else ""
-        return filters.refuse_stock(walked, key, self.request, blocked), stocked or stock.sold[:1]
+        return filters.refuse_stock(walked, key, self.request, blocked), stocked or stock.cheapest
 
 
 def _whole(supply: ProviderSupply) -> str:
