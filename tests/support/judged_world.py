@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 from nebula.domain.claim import AttemptOutcome, Phase
+from nebula.lifecycle.observation import BELIEVED_AFTER
 
 from local.kubernetes.adapter import client
 from tests.support.chaos import RETRIED, Chaos
@@ -75,10 +76,18 @@ class JudgedWorld(RuleBasedStateMachine):
         self.world.simulated.mend_listings()
         self.world.clock.advance(timedelta(minutes=20))
         self.world.run(2)
+        self._let_a_mass_vanishing_be_believed()
         self._nothing_is_wrong()
         self.world.run(10)
         self._all_is_well()
         self._note("failover of an instance that existed", any(map(_failed_over, self._claims())))
+
+    def _let_a_mass_vanishing_be_believed(self) -> None:
+        """Most Pods gone at once, and no event told of it: that alarms first, and is believed minutes later."""
+        if any(claim.pod_absent_since is not None for claim in self._claims()):
+            assert self.world.telemetry.total("ClusterUnknown") > 0
+            self._note("mass vanishing")
+            self.world.run(int(BELIEVED_AFTER / timedelta(minutes=1)) + 1)
 
     def _claims(self) -> list[Any]:
         return list(self.world.claims.live(CLUSTER))
