@@ -36,6 +36,7 @@ PLAIN = [
     ("nebula.kubernetes", "NodePool Changed", "PlacementQueue"),
     ("nebula.provisioning", "Provision Rejected", "PlacementQueue"),
     ("nebula.status_polling", "Pod Gated", "PlacementQueue"),
+    ("nebula.status_polling", "NodePool Changed", "PlacementQueue"),
     ("nebula.placement", "Claim Placed", "CreateQueue"),
     ("nebula.status_polling", "Instance Ready", "CreateQueue"),
     ("nebula.kubernetes", "Pod Deleted", "ReclaimQueue"),

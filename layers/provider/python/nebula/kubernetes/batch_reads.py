@@ -1,8 +1,9 @@
 """What all Pods of one batch have in common, read once for the batch: NodePools, virtual Nodes, the cluster itself.
 
 Only while one batch is handled, and for seconds. Every event of the batch was sent before its first read, so no
-change that woke us can be missing from what is remembered; a later change brings an event of its own, and
-provisioning reads all of it again before anything is bought. Pods are never remembered.
+change that woke us can be missing from what is remembered; a later change brings an event of its own, the sweep looks
+for claims that were decided by a NodePool as it was, and provisioning reads all of it again before anything is bought.
+Pods are never remembered, nor is that a NodePool is missing: one applied a moment after its Pods is the usual way.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ class BatchReads:
         if known is not None and now - KEEP < known[0] <= now:
             return cast("ReadT", known[1])
         value = read()
-        self._known[key] = (now, value)
+        if value is not None or key[0] != "pool":
+            self._known[key] = (now, value)
         return value
 
     def _written(self, write: Callable[[], ReadT]) -> ReadT:

@@ -10,8 +10,10 @@ from typing import Any
 from nebula.domain.claim import Claim, Phase
 from nebula.domain.nodepool import NodePool
 from nebula.domain.unreadable import UnreadableClaim
+from nebula.events.details import DetailType, NodePoolDetail
+from nebula.events.envelope import Event
 from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi, KubernetesError, Object
-from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object
+from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object, revision_of
 from nebula.kubernetes.node_pool_status import (
     INVALID_SPEC,
     UNKNOWN_PROVIDER,
@@ -23,6 +25,7 @@ from nebula.kubernetes.node_pool_status import (
 from nebula.placement.budget import committed, instances
 from nebula.providers.base import Providers
 from nebula.providers.errors import ProviderError, ProviderUnconfiguredError
+from nebula.workflows.announce import hint
 from nebula.workflows.gauges import spend_over_budget
 from nebula.workflows.recount import recount_budgets
 from nebula.workflows.services import Services
@@ -32,7 +35,7 @@ from nebula.workflows.wake import wake
 def tend_pools(
     services: Services, api: KubernetesApi, claims: Sequence[Claim], unreadable: Sequence[UnreadableClaim] = ()
 ) -> int:
-    """The sweep's work on a cluster's NodePools: recount the budgets, show the status; returns what was written.
+    """The sweep's work on a cluster's NodePools: recount, show the status, wake for a change; returns what was written.
 
     ``claims`` are the cluster's live ones as the sweep read them, ``unreadable`` those that it could not.
     An unreachable cluster is left as it is.
@@ -42,9 +45,24 @@ def tend_pools(
     except KubernetesError as error:
         services.telemetry.warning("node pools unknown", cluster=api.name, error=str(error))
         return 0
+    _announce_changed(services, api.name, pools, claims)
     recount_budgets(services, api.name, [name for pool in pools if (name := _name(pool))])
     services.telemetry.count("SpendOverBudget", float(spend_over_budget(pools, claims)), unit="None")
     return project_pool_status(services, api, pools, claims, services.clock.now(), unreadable)
+
+
+def _announce_changed(services: Services, cluster: str, pools: Iterable[Object], claims: Iterable[Claim]) -> None:
+    """Tell again of NodePools by whose spec a claim that waits was not decided.
+
+    The word of the change was lost, or was acted upon while a decision by the spec of before was on its way.
+    """
+    revisions = {_name(pool): revision_of(pool) for pool in pools}
+    waiting = (claim for claim in claims if claim.phase is Phase.PENDING and claim.node_pool in revisions)
+    names = {claim.node_pool for claim in waiting if claim.node_pool_revision != revisions[claim.node_pool]}
+    details = [NodePoolDetail(cluster=cluster, name=name) for name in sorted(names - {""})]
+    if details:
+        told = [Event(source=services.source, detail_type=DetailType.NODEPOOL_CHANGED, detail=d) for d in details]
+        hint(services, told)
 
 
 def project_pool_status(
