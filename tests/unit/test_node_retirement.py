@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from nebula.domain.claim import Claim
+from nebula.domain.unreadable import UnreadableClaim
+from nebula.stores.memory_claims import MemoryClaimStore
+
 from local.kubernetes.resources import PODS
 from tests.support.kubernetes_api import LEASES
 from tests.support.world import World, running
@@ -125,3 +131,30 @@ def test_it_comes_back_for_the_next_pod() -> None:
     pod = world.pod("next")
     assert pod is not None
     assert pod["spec"]["nodeName"] == NODE
+
+
+class Counted(MemoryClaimStore):
+    """A ledger that counts how often the claims of a cluster are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = 0
+
+    def live(self, cluster: str, unreadable: list[UnreadableClaim] | None = None) -> Iterator[Claim]:
+        self.reads += 1
+        return super().live(cluster, unreadable)
+
+
+def test_a_provider_without_a_node_costs_a_tick_no_further_read_of_the_ledger() -> None:
+    claims = Counted()
+    world = World(claims=claims)
+    world.create_pod()
+    world.pump()
+    world.minute()
+    read: list[int] = []
+    for names in (("simulated",), ("simulated", "modal", "aws")):
+        world.providers.names = lambda names=names: names  # type: ignore[method-assign]
+        claims.reads = 0
+        world.tick()
+        read.append(claims.reads)
+    assert read == [1, 1]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import NamedTuple
 
-from nebula.domain.unreadable import UnreadableClaim
 from nebula.kubernetes.api import ClusterUnavailableError, KubernetesApi, KubernetesError, Object
 from nebula.kubernetes.node import beat, is_ours, node_name, remove_node
 from nebula.workflows.services import Services
@@ -17,20 +17,48 @@ IDLE_NODE = timedelta(minutes=10)
 _BEATERS = 16
 
 
-def beat_nodes(services: Services, clusters: Sequence[str], providers: Sequence[str], *, min_age: timedelta) -> bool:
+class Beats(NamedTuple):
+    """What a round of beats came to.
+
+    ``needless``: every Node had just been beaten, somebody else did this tick's work. ``missing``: where a provider has
+    no Node.
+    """
+
+    needless: bool = False
+    missing: tuple[tuple[KubernetesApi, str], ...] = ()
+
+
+def beat_nodes(services: Services, clusters: Sequence[str], providers: Sequence[str], *, min_age: timedelta) -> Beats:
     """Beat every Node of these clusters in parallel; the Lease's own time is the memory.
 
-    A Node that somebody deleted is made again while a live claim names it. Returns False only when every Node had been
-    beaten less than ``min_age`` ago: somebody else did this tick's work. A cluster that does not answer counts as not
-    beaten: the look goes on.
+    One that was beaten less than ``min_age`` ago is left. A cluster that does not answer counts as not beaten: the
+    look goes on.
     """
     jobs = [(api, provider) for api in _reached(services, clusters) for provider in providers]
     if not jobs:
-        return True
+        return Beats()
     with ThreadPoolExecutor(max_workers=_BEATERS) as pool:
         beaten = list(pool.map(lambda job: _beat(services, job[0], job[1], min_age), jobs))
     known = [result for result in beaten if result is not None]
-    return not known or any(known)
+    missing = tuple(job for job, result in zip(jobs, beaten, strict=True) if result is None)
+    return Beats(bool(known) and not any(known), missing)
+
+
+def remake_nodes(
+    services: Services, views: Mapping[str, ClusterView], missing: Iterable[tuple[KubernetesApi, str]]
+) -> None:
+    """Make a Node again that live claims name and that somebody deleted, for Kubernetes soon ends its Pods.
+
+    Its Lease went with it. A claim that cannot be read may name any.
+    """
+    for api, provider in missing:
+        view = views.get(api.name)
+        if view is None or not (view.unreadable or node_name(provider) in _named(view)):
+            continue
+        try:
+            beat(api, provider, services.clock.now(), min_age=timedelta(0))
+        except KubernetesError as error:
+            services.telemetry.error("node not made again", cluster=api.name, provider=provider, error=str(error))
 
 
 def _reached(services: Services, clusters: Sequence[str]) -> list[KubernetesApi]:
@@ -47,8 +75,7 @@ def _reached(services: Services, clusters: Sequence[str]) -> list[KubernetesApi]
 def _beat(services: Services, api: KubernetesApi, provider: str, min_age: timedelta) -> bool | None:
     """Whether this call beat the Node; None where the provider has no Node in this cluster."""
     try:
-        missing = api.get_lease(node_name(provider)) is None and api.get_node(node_name(provider)) is None
-        if missing and not _is_named(services, api.name, provider):
+        if api.get_lease(node_name(provider)) is None and api.get_node(node_name(provider)) is None:
             return None
         return beat(api, provider, services.clock.now(), min_age=min_age)
     except KubernetesError as error:
@@ -56,12 +83,10 @@ def _beat(services: Services, api: KubernetesApi, provider: str, min_age: timede
         return True
 
 
-def _is_named(services: Services, cluster: str, provider: str) -> bool:
-    """Whether a live claim was placed there. Kubernetes takes a deleted Node's Lease with it, and soon its Pods."""
-    unreadable: list[UnreadableClaim] = []
-    claims = services.claims.live(cluster, unreadable)
-    named = any(claim.candidate is not None and claim.candidate.provider == provider for claim in claims)
-    return named or bool(unreadable)
+def _named(view: ClusterView) -> set[str]:
+    """The Nodes of the providers where live claims of a cluster were placed, or may still have something."""
+    placed = {node_name(claim.candidate.provider) for claim in view.claims if claim.candidate is not None}
+    return placed | {node_name(attempt.candidate.provider) for claim in view.claims for attempt in claim.unconfirmed}
 
 
 def retire_nodes(services: Services, view: ClusterView) -> None:
@@ -73,8 +98,7 @@ def retire_nodes(services: Services, view: ClusterView) -> None:
     if view.pods is None:
         return
     bound = {pod.node_name for pod in view.pods.values() if pod.node_name is not None}
-    named = {node_name(c.candidate.provider) for c in view.claims if c.candidate is not None}
-    named |= {node_name(a.candidate.provider) for c in view.claims for a in c.unconfirmed}
+    named = _named(view)
     for provider in services.providers.names():
         try:
             in_use = bool(view.unreadable) or node_name(provider) in bound | named

@@ -17,6 +17,7 @@ from nebula.lifecycle.assessment import Assessment, assess
 from nebula.lifecycle.observation import sighting
 from nebula.lifecycle.transitions import with_attempt
 from nebula.workflows.by_id import ReadsById
+from nebula.workflows.nodes import Beats, remake_nodes
 from nebula.workflows.one_claim import one_claim
 from nebula.workflows.services import Services
 from nebula.workflows.settle import settle
@@ -42,7 +43,9 @@ class Observation:
     unknown: set[str] = field(default_factory=set)
 
 
-def look(services: Services, *, until: datetime, extra_providers: Iterable[str] = ()) -> Observation:
+def look(
+    services: Services, *, until: datetime, extra_providers: Iterable[str] = (), beats: Beats | None = None
+) -> Observation:
     """List once, judge every live claim, write what changed, project Pod status.
 
     ``until`` is when nothing new is begun; the next look goes on where this one stopped. Claims are judged in the
@@ -50,6 +53,8 @@ def look(services: Services, *, until: datetime, extra_providers: Iterable[str] 
     """
     unknown: set[str] = set()
     clusters = view_clusters(services, unknown)
+    if beats is not None:
+        remake_nodes(services, clusters, beats.missing)
     claims = sorted((claim for view in clusters.values() for claim in view.claims), key=lambda c: c.claim_id)
     names = {c.attempts[-1].candidate.provider for c in claims if c.unconfirmed} | set(extra_providers)
     providers = view_providers(services, sorted(names), claims, unknown)

@@ -9,7 +9,7 @@ from nebula.providers.errors import ProviderError, ProviderUnconfiguredError
 from nebula.workflows import gauges
 from nebula.workflows.announce import announce_due
 from nebula.workflows.known_clusters import missing_clusters
-from nebula.workflows.nodes import beat_nodes
+from nebula.workflows.nodes import Beats, beat_nodes
 from nebula.workflows.observe import Observation, look
 from nebula.workflows.orphans import OrphanPolicy
 from nebula.workflows.services import Services
@@ -43,9 +43,10 @@ def tick(services: Services, *, due_at: datetime | None, until: datetime) -> Pol
     live = _live_clusters(services)
     if not live:
         return PollReport(skipped="no live claims")
-    if not beat_nodes(services, live, services.providers.names(), min_age=services.tick_interval * 2 / 3):
+    beats = beat_nodes(services, live, services.providers.names(), min_age=services.tick_interval * 2 / 3)
+    if beats.needless:
         return PollReport(skipped="done just now")
-    return _look(services, until)
+    return _look(services, until, beats)
 
 
 def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> PollReport:
@@ -55,12 +56,13 @@ def scheduled(services: Services, *, policy: OrphanPolicy, until: datetime) -> P
     so that a run that dies does not stop the heartbeat.
     """
     live = _live_clusters(services)
+    beats = Beats()
     if live:
         enqueue_ticks(services)
-        beat_nodes(services, live, services.providers.names(), min_age=timedelta(0))
+        beats = beat_nodes(services, live, services.providers.names(), min_age=timedelta(0))
     configured = _configured(services)
     ends_at = until - reserve(services)
-    seen = look(services, until=ends_at - SWEEP_TIME, extra_providers=configured)
+    seen = look(services, until=ends_at - SWEEP_TIME, extra_providers=configured, beats=beats)
     seen.unknown.update(f"cluster/{name}" for name in missing_clusters(services))
     due = _wake(services, seen)
     report = sweep(services, seen, policy, until=ends_at)
@@ -82,8 +84,8 @@ def reserve(services: Services) -> timedelta:
     return services.longest_call + WRAP_UP
 
 
-def _look(services: Services, until: datetime) -> PollReport:
-    seen = look(services, until=until - reserve(services))
+def _look(services: Services, until: datetime, beats: Beats) -> PollReport:
+    seen = look(services, until=until - reserve(services), beats=beats)
     return PollReport(handled=seen.handled, due=_wake(services, seen), cut_short=seen.cut_short)
 
 
