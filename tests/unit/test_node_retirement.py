@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
 from nebula.domain.claim import Claim
 from nebula.domain.unreadable import UnreadableClaim
 from nebula.stores.memory_claims import MemoryClaimStore
@@ -145,15 +146,15 @@ class Counted(MemoryClaimStore):
         return super().live(cluster, unreadable)
 
 
-def test_a_provider_without_a_node_costs_a_tick_no_further_read_of_the_ledger() -> None:
+def test_a_provider_without_a_node_costs_a_tick_no_further_read_of_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     claims = Counted()
     world = World(claims=claims)
     world.create_pod()
     world.pump()
     world.minute()
     read: list[int] = []
-    for names in (("simulated",), ("simulated", "modal", "aws")):
-        world.providers.names = lambda names=names: names  # type: ignore[method-assign]
+    for names in (["simulated"], ["simulated", "modal", "aws"]):
+        monkeypatch.setattr(world.providers, "names", names.copy)
         claims.reads = 0
         world.tick()
         read.append(claims.reads)
