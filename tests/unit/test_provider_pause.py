@@ -64,6 +64,19 @@ def test_pods_behind_a_pause_say_so_and_not_what_they_waited_for_before() -> Non
     assert (world.claim(waiting).phase, world.claim(waiting).reason) == (Phase.PLACED, "RateLimited")
 
 
+def test_a_pause_that_a_pod_cannot_be_told_of_is_kept_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    placed_only(world)
+    until = world.clock.now() + timedelta(minutes=2)
+    world.blocks.put(block("simulated", kind="rate_limited", created_at=world.clock.now(), expires_at=until))
+    odd = {"metadata": {"name": "train", "uid": "u", "namespace": "default"}, "spec": {"containers": "x"}}
+    with monkeypatch.context() as broken:
+        broken.setattr(world.api, "get_pod", lambda *_: odd)
+        world.pump()
+    assert (world.claim().phase, world.claim().next_action_at) == (Phase.PLACED, until)
+    assert said(world, "pod not told")
+
+
 def test_a_pause_that_no_cluster_hears_of_is_kept_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     placed_only(world)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nebula.domain.claim import Claim
 from nebula.kubernetes.api import KubernetesApi, KubernetesError
 from nebula.kubernetes.names import CONDITION_RELEASED
-from nebula.kubernetes.pod import Pod
+from nebula.kubernetes.pod import MalformedPodError, Pod
 from nebula.kubernetes.pod_events import record
 from nebula.kubernetes.status import condition_patch
 from nebula.workflows.services import Services
@@ -44,10 +44,10 @@ def show_waiting(services: Services, claim: Claim) -> None:
     try:
         api = services.clusters.get(claim.cluster)
         found = api.get_pod(claim.namespace, claim.pod_name)
-    except (KubernetesError, KeyError) as error:
+        pod = Pod.from_object(found) if found is not None else None
+    except (KubernetesError, KeyError, MalformedPodError) as error:
         services.telemetry.warning("pod not told", claim_id=claim.claim_id, error=str(error))
         return
-    pod = Pod.from_object(found) if found is not None else None
     if pod is not None and pod.uid == claim.pod_uid and pod.gated:
         show_condition(services, api, pod, reason=claim.reason, message=claim.message)
 
