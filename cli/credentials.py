@@ -75,6 +75,7 @@ def _command(arguments: argparse.Namespace) -> str:
 def _acknowledged(key: str) -> str:
     """Check that something waits under the key, then say it on the bus: the retirement function writes it."""
     from nebula.domain.credential import CredentialKey
+    from nebula.domain.unreadable import UnreadableCredentialError
     from nebula.settings import RetirementSettings
     from nebula.wiring import build
     from nebula.workflows.revoke import acknowledgeable, publish_acknowledgement
@@ -84,7 +85,10 @@ def _acknowledged(key: str) -> str:
     except ValueError:
         raise installation.InstallationError(f"{key!r} is not a key; the table names those that wait") from None
     services = replace(build("credential_retirement", RetirementSettings()), function="operator")
-    row = services.credentials.get(parsed)
+    try:
+        row = services.credentials.get(parsed)
+    except UnreadableCredentialError as error:
+        raise installation.InstallationError(str(error)) from None
     if row is None or not acknowledgeable(row):
         raise installation.InstallationError(f"nothing waits for a word about {key}; the table names those that wait")
     publish_acknowledgement(services, row)

@@ -15,6 +15,7 @@ import pytest
 from botocore.exceptions import ClientError
 from nebula.credentials.policy import RetirementPolicies
 from nebula.domain.credential import CredentialKey
+from nebula.domain.unreadable import UnreadableCredential
 from nebula.events.details import DetailType
 from nebula.providers.errors import AuthenticationError
 from nebula.providers.simulated import Call
@@ -287,3 +288,11 @@ def test_a_stack_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("boto3.client", lambda *_, **__: SimpleNamespace(describe_stack_resource=refuse))
     with pytest.raises(installation.InstallationError, match=r"stack gone: .*does not exist.*AWS_REGION"):
         installation.load(_arguments(stack="gone"))
+
+
+def test_nothing_is_acknowledged_of_a_row_that_only_a_newer_release_can_read(command: Command, world: Lending) -> None:
+    key = next(row.key for row in world.rows() if row.superseded_at)
+    world.credentials.hold(UnreadableCredential(line=key.line, generation=key.generation, problem="state"))
+    code, _, err = command("acknowledge", str(key))
+    assert (code, err) == (1, f"credentials: credential {key} was written by a newer release: cannot read state\n")
+    assert world.told(DetailType.CREDENTIAL_REVOCATION_ACKNOWLEDGED) == []

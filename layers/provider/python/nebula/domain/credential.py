@@ -27,13 +27,18 @@ class CredentialKey(StoredModel):
 
     def __str__(self) -> str:
         """Render as ``provider/account/fingerprint/generation``, the form a claim carries."""
-        return f"{self.provider}/{self.account}/{self.fingerprint}/{self.generation}"
+        return f"{self.line}/{self.generation}"
 
     @classmethod
     def parse(cls, text: str) -> "CredentialKey":
         """Read the form that ``str()`` writes; ValueError when it is anything else."""
         provider, account, fingerprint, generation = text.split("/")
         return cls(provider=provider, account=account, fingerprint=fingerprint, generation=int(generation))
+
+    @property
+    def line(self) -> str:
+        """``provider/account/fingerprint``: what all generations of one password share."""
+        return f"{self.provider}/{self.account}/{self.fingerprint}"
 
     @property
     def object_name(self) -> str:

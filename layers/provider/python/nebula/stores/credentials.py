@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from nebula.domain.credential import Credential, CredentialKey
+from nebula.domain.unreadable import UnreadableCredential
 
 
 class CredentialConflictError(Exception):
-    """Somebody else moved the row first; ``current`` is what stands there now."""
+    """Somebody else moved the row first; ``current`` is what stands there now, None for one that cannot be read."""
 
     def __init__(self, message: str, current: Credential | None = None) -> None:
         super().__init__(message)
@@ -17,14 +18,17 @@ class CredentialConflictError(Exception):
 
 
 class CredentialStore(Protocol):
-    """Rows by (provider, account, fingerprint) and generation. Reads are strong."""
+    """Rows by (provider, account, fingerprint) and generation. Reads are strong.
+
+    A row that a newer release wrote may be unreadable here. It is not replaced; lists go on without it and tell of it.
+    """
 
     def get(self, key: CredentialKey) -> Credential | None:
-        """The row, or None."""
+        """The row, or None. Raises UnreadableCredentialError for one that cannot be read."""
         ...
 
-    def latest(self, provider: str, account: str, fingerprint: str) -> Credential | None:
-        """The row of the highest generation, or None."""
+    def latest(self, provider: str, account: str, fingerprint: str) -> Credential | UnreadableCredential | None:
+        """The row of the highest generation, whether or not it can be read; or None."""
         ...
 
     def create(self, credential: Credential) -> Credential:
@@ -35,6 +39,12 @@ class CredentialStore(Protocol):
         """Replace on condition that version, state and ``last_used_at`` still stand (version + 1)."""
         ...
 
-    def all(self, *, include_retired: bool = False) -> Iterator[Credential]:
-        """Every row, page by page; Retired ones only on request."""
+    def all(
+        self, *, include_retired: bool = False, unreadable: list[UnreadableCredential] | None = None
+    ) -> Iterator[Credential]:
+        """Every row, page by page; Retired ones only on request.
+
+        Rows that cannot be read are added to ``unreadable``, the last of them when the last row was taken; without it
+        the first raises ``UnreadableCredentialError``.
+        """
         ...

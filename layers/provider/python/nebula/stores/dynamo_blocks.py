@@ -11,8 +11,9 @@ import math
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from nebula.stores.blocks import Block
-from nebula.stores.dynamo_items import Item, from_item, to_attributes, to_item
+from nebula.domain.unreadable import UnreadableBlock
+from nebula.stores.blocks import Block, block_at, standing
+from nebula.stores.dynamo_items import Item, to_attributes, to_item, to_values
 from nebula.stores.dynamo_reads import DynamoReader
 from nebula.stores.dynamo_writes import Condition, ConditionFailedError, DynamoWriter
 
@@ -39,13 +40,14 @@ class DynamoBlockStore:
         try:
             self._writer.put(_item_of(block), longer)
         except ConditionFailedError as failed:
-            return block if failed.standing is None else from_item(Block, failed.standing)
+            stands = None if failed.standing is None else block_at(to_values(failed.standing), block.created_at)
+            return stands if isinstance(stands, Block) else block
         return block
 
-    def active(self, provider: str, now: datetime) -> list[Block]:
+    def active(self, provider: str, now: datetime, unreadable: list[UnreadableBlock] | None = None) -> list[Block]:
         """See ``BlockStore.active``."""
-        blocks = (from_item(Block, item) for item in self._reader.query(None, "provider", provider))
-        return [block for block in blocks if block.expires_at > now]
+        items = self._reader.query(None, "provider", provider)
+        return standing((block_at(to_values(item), now) for item in items), unreadable)
 
     def clear(self, provider: str) -> int:
         """See ``BlockStore.clear``. A block that was written again since it was read stays."""

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from nebula.domain.claim import Claim
-from nebula.domain.unreadable import UnreadableClaim, UnreadableClaimError
+from nebula.domain.unreadable import UnreadableClaim, UnreadableClaimError, misfits
 from nebula.stores.budgeting import CounterChange, counter_changes
 from nebula.stores.claims import Budget, BudgetExhaustedError, ConflictError, DueClaim
 from nebula.stores.dynamo_items import Item, from_item, time_text, to_attributes, to_item, to_values
@@ -185,8 +185,7 @@ def _row_from(item: Item) -> Claim | UnreadableClaim:
     try:
         return Claim.model_validate(values)
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False, include_input=False)
-        return UnreadableClaim.told_by(values, (".".join(map(str, one["loc"])) for one in wrong))
+        return UnreadableClaim.told_by(values, misfits(error))
 
 
 def _counter_update(change: CounterChange) -> dict[str, Any]:

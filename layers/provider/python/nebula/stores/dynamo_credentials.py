@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from nebula.domain.credential import Credential, CredentialKey, CredentialState
+from nebula.domain.unreadable import UnreadableCredential, UnreadableCredentialError, misfits
 from nebula.stores.credentials import CredentialConflictError
-from nebula.stores.dynamo_items import Item, from_item, to_attributes, to_item
+from nebula.stores.dynamo_items import Item, to_attributes, to_item, to_values
 from nebula.stores.dynamo_reads import DynamoReader
 from nebula.stores.dynamo_writes import Condition, ConditionFailedError, DynamoWriter, absent, unchanged
 
@@ -30,12 +33,12 @@ class DynamoCredentialStore:
     def get(self, key: CredentialKey) -> Credential | None:
         """See ``CredentialStore.get``."""
         item = self._reader.get(_row_key(key))
-        return None if item is None else from_item(Credential, item)
+        return None if item is None else _readable(_row_from(item))
 
-    def latest(self, provider: str, account: str, fingerprint: str) -> Credential | None:
+    def latest(self, provider: str, account: str, fingerprint: str) -> Credential | UnreadableCredential | None:
         """See ``CredentialStore.latest``."""
         rows = self._reader.query(None, "credential", f"{provider}/{account}/{fingerprint}", limit=1, newest_first=True)
-        return next((from_item(Credential, row) for row in rows), None)
+        return next(map(_row_from, rows), None)
 
     def create(self, credential: Credential) -> Credential:
         """See ``CredentialStore.create``."""
@@ -48,24 +51,44 @@ class DynamoCredentialStore:
         stands = unchanged(version=previous.version, state=previous.state, last_used_at=previous.last_used_at)
         return self._put(credential.model_copy(update={"version": previous.version + 1}), stands, "moved")
 
-    def all(self, *, include_retired: bool = False) -> Iterator[Credential]:
+    def all(
+        self, *, include_retired: bool = False, unreadable: list[UnreadableCredential] | None = None
+    ) -> Iterator[Credential]:
         """See ``CredentialStore.all``."""
-        for item in self._reader.scan():
-            row = from_item(Credential, item)
-            if include_retired or row.state is not CredentialState.RETIRED:
-                yield row
+        for row in map(_row_from, self._reader.scan()):
+            if isinstance(row, UnreadableCredential) and unreadable is not None:
+                unreadable.append(row)
+            elif include_retired or _readable(row).state is not CredentialState.RETIRED:
+                yield _readable(row)
 
     def _put(self, credential: Credential, condition: Condition, otherwise: str) -> Credential:
         try:
             self._writer.put(_item_of(credential), condition)
         except ConditionFailedError as failed:
-            current = self.get(credential.key) if failed.standing is None else from_item(Credential, failed.standing)
+            item = failed.standing or self._reader.get(_row_key(credential.key))
+            standing = None if item is None else _row_from(item)
+            current = standing if isinstance(standing, Credential) else None
             raise CredentialConflictError(f"credential {credential.key} {otherwise}", current) from None
         return credential
 
 
 def _row_key(key: CredentialKey) -> dict[str, Any]:
-    return {"credential": f"{key.provider}/{key.account}/{key.fingerprint}", "generation": key.generation}
+    return {"credential": key.line, "generation": key.generation}
+
+
+def _row_from(item: Item) -> Credential | UnreadableCredential:
+    values = to_values(item)
+    try:
+        return Credential.model_validate(values)
+    except ValidationError as error:
+        line, generation = values["credential"], int(values["generation"])
+        return UnreadableCredential(line=line, generation=generation, problem=", ".join(misfits(error)))
+
+
+def _readable(row: Credential | UnreadableCredential) -> Credential:
+    if isinstance(row, UnreadableCredential):
+        raise UnreadableCredentialError(row)
+    return row
 
 
 def _item_of(credential: Credential) -> Item:

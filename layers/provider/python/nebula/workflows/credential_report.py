@@ -8,6 +8,7 @@ from pydantic import AwareDatetime
 from nebula.credentials.policy import Action, RetirementPolicies, judge, retirement_time
 from nebula.domain.base import Model
 from nebula.domain.credential import Credential, CredentialState
+from nebula.domain.unreadable import UnreadableCredential
 from nebula.events.memory import MemoryPublisher
 from nebula.observability import MemoryTelemetry
 from nebula.providers.base import RegistryCredentials
@@ -16,12 +17,15 @@ from nebula.stores.memory_credentials import MemoryCredentialStore
 from nebula.workflows.lend import key_account
 from nebula.workflows.retire import RetirementReport, retire_credentials
 from nebula.workflows.retire_listing import Listing
+from nebula.workflows.retire_outcome import UNREADABLE
 from nebula.workflows.retire_provider import LIVE
 from nebula.workflows.revoke import absence_unproved, acknowledgeable, awaits_revocation, newest
 from nebula.workflows.services import Services
 
 #: The state shown for objects with our name prefix that no row knows.
 UNRECORDED = "Unrecorded"
+#: The state shown for rows that cannot be read.
+UNKNOWN = "Unknown"
 _NEXT = {
     Action.NONE: "",
     Action.WAIT: "retire",
@@ -70,20 +74,23 @@ def report_credentials(
 ) -> CredentialReport:
     """Read everything and change nothing; oldest first.
 
-    A provider that cannot be listed is named, and its rows are shown.
+    A provider that cannot be listed is named, and its rows are shown; so are rows that cannot be read, by their keys.
     """
-    rows = sorted(services.credentials.all(include_retired=True), key=lambda row: (row.key.provider, row.created_at))
-    waiting = {str(row.key) for row in newest(rows) if acknowledgeable(row)}
+    unreadable: list[UnreadableCredential] = []
+    every = services.credentials.all(include_retired=True, unreadable=unreadable)
+    rows = sorted(every, key=lambda row: (row.key.provider, row.created_at))
+    waiting = {str(row.key) for row in newest(rows, unreadable) if acknowledgeable(row)}
     shown = [
         row
         for row in rows
         if include_retired or row.state is not CredentialState.RETIRED or str(row.key) in waiting
     ]  # fmt: skip
     lines = [_line(services, policies, row, acknowledge=str(row.key) in waiting) for row in shown]
+    lines += [_unknown(services, row) for row in unreadable]
     problems: list[str] = []
     for name in services.providers.names():
         try:
-            lines += _unrecorded(services, name, rows)
+            lines += _unrecorded(services, name, rows, unreadable)
         except ProviderUnconfiguredError:
             continue
         except ProviderError as error:
@@ -98,8 +105,11 @@ def plan_retirement(services: Services, policies: RetirementPolicies) -> Retirem
     event or log line leaves.
     """
     copy = MemoryCredentialStore()
-    for row in services.credentials.all(include_retired=True):
+    unreadable: list[UnreadableCredential] = []
+    for row in services.credentials.all(include_retired=True, unreadable=unreadable):
         copy.create(row)
+    for held in unreadable:
+        copy.hold(held)
     rehearsal = replace(
         services, credentials=copy, publisher=MemoryPublisher(services.clock), telemetry=MemoryTelemetry()
     )
@@ -137,13 +147,26 @@ def _line(services: Services, policies: RetirementPolicies, row: Credential, *, 
     )
 
 
-def _unrecorded(services: Services, name: str, rows: Sequence[Credential]) -> list[CredentialLine]:
+def _unknown(services: Services, row: UnreadableCredential) -> CredentialLine:
+    return CredentialLine(
+        key=row.key,
+        provider=row.provider,
+        state=UNKNOWN,
+        live_workloads=len(services.claims.find_by_credential(row.key)),
+        reason=f"{UNREADABLE} ({row.problem}): it stays",
+    )
+
+
+def _unrecorded(
+    services: Services, name: str, rows: Sequence[Credential], unreadable: Sequence[UnreadableCredential]
+) -> list[CredentialLine]:
     provider = services.providers.get(name)
     if not isinstance(provider, RegistryCredentials):
         return []
     own = [row for row in rows if row.key.provider == name]
-    listing = Listing(provider.list_registry_credentials(), own, account=key_account(provider), lender="")
+    found = provider.list_registry_credentials()
+    listing = Listing(found, own, account=key_account(provider), lender="", unreadable=unreadable)
     return [
-        CredentialLine(key=found, provider=name, state=UNRECORDED, reason="no ledger row knows it: left alone")
-        for found in listing.unrecorded()
+        CredentialLine(key=unknown, provider=name, state=UNRECORDED, reason="no ledger row knows it: left alone")
+        for unknown in listing.unrecorded()
     ]

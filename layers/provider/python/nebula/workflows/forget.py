@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from nebula.domain.credential import Credential, CredentialState
+from nebula.domain.unreadable import UnreadableCredential
 from nebula.stores.credentials import CredentialConflictError
 from nebula.workflows.revoke import awaits_revocation, newest
 from nebula.workflows.services import Services
@@ -15,23 +16,21 @@ from nebula.workflows.services import Services
 KEEP_RETIRED = timedelta(days=400)
 
 
-def let_forget(services: Services, rows: Sequence[Credential]) -> tuple[Credential, ...]:
+def let_forget(
+    services: Services, rows: Sequence[Credential], unreadable: Sequence[UnreadableCredential] = ()
+) -> tuple[Credential, ...]:
     """Note on rows of passwords that are over for ``KEEP_RETIRED`` that they may go; returns all, as written.
 
     All generations of a password go together: what only the newest one tells, that it was revoked, must not be
     forgotten before an older one that a reminder could come from. A row in any other state than ``Retired``, or a
-    revocation that nobody has acknowledged, keeps them all.
+    revocation that nobody has acknowledged, keeps them all; and so does a row that cannot be read.
     """
     lines: dict[str, list[Credential]] = defaultdict(list)
     for row in rows:
-        lines[_password(row)].append(row)
+        lines[row.key.line].append(row)
     now = services.clock.now()
-    over = {name for name, line in lines.items() if _over(line, now)}
-    return tuple(_noted(services, row, now) if _password(row) in over else row for row in rows)
-
-
-def _password(row: Credential) -> str:
-    return f"{row.key.provider}/{row.key.account}/{row.key.fingerprint}"
+    over = {name for name, line in lines.items() if _over(line, now)} - {row.line for row in unreadable}
+    return tuple(_noted(services, row, now) if row.key.line in over else row for row in rows)
 
 
 def _over(line: Sequence[Credential], now: datetime) -> bool:

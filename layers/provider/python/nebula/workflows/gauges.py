@@ -13,12 +13,14 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from nebula.domain.claim import Claim, Phase
+from nebula.domain.unreadable import UnreadableBlock
 from nebula.kubernetes.api import Object
 from nebula.kubernetes.node_pool import InvalidNodePoolError, node_pool_from_object
 from nebula.kubernetes.pod import Pod
 from nebula.lifecycle.deadlines import overdue
 from nebula.stores.blocks import Block
 from nebula.workflows.observe import Observation
+from nebula.workflows.readable import tell_unreadable_blocks
 from nebula.workflows.services import Services
 
 #: A released Pod that no scheduler bound in this time does not fit its Node.
@@ -63,7 +65,7 @@ def measure(
 def report(services: Services, seen: Observation, providers: Collection[str]) -> Gauges:
     """Measure and send; returns what was measured."""
     now = services.clock.now()
-    blocks = {name: services.blocks.active(name, now) for name in providers}
+    blocks = {name: _blocks(services, name, now) for name in providers}
     found = measure(seen, clusters=services.clusters.names(), providers=providers, blocks=blocks, now=now)
     services.telemetry.count("OldestGatedPod", found.oldest_gated_pod, unit="Seconds")
     services.telemetry.count("ClaimsOverdue", found.overdue_claims)
@@ -105,6 +107,14 @@ def _unbound(claim: Claim, pod: Pod | None, now: datetime) -> bool:
     if claim.phase is not Phase.RELEASED or claim.released_at is None or pod is None:
         return False
     return pod.node_name is None and not pod.terminal and now - claim.released_at > UNBOUND_AFTER
+
+
+def _blocks(services: Services, provider: str, now: datetime) -> list[Block]:
+    """A provider's blocks. Placement passes over the rows that cannot be read; once a minute they are told of here."""
+    unreadable: list[UnreadableBlock] = []
+    blocks = services.blocks.active(provider, now, unreadable)
+    tell_unreadable_blocks(services, provider, unreadable)
+    return blocks
 
 
 def _whole(block: Block) -> bool:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from nebula.credentials.fingerprint import fingerprint_of, key_print, masked
 from nebula.domain.credential import Credential, CredentialKey, CredentialState
+from nebula.domain.unreadable import UnreadableCredential, UnreadableCredentialError
 from nebula.domain.workload import PullCredential
 from nebula.events.details import DetailType
 from nebula.kubernetes.pull_secrets import UnsupportedPullSecretError
@@ -17,6 +18,7 @@ from nebula.providers.errors import ProviderUnavailableError, RequestRefusedErro
 from nebula.stores.credentials import CredentialConflictError
 from nebula.workflows.accounts import account_of, same_account
 from nebula.workflows.credential_audit import audit
+from nebula.workflows.readable import tell_unreadable_credentials
 from nebula.workflows.services import Services
 
 #: Tries of one conditional write. Every loser of a round saw somebody else's use succeed.
@@ -36,7 +38,7 @@ class CredentialExpiredError(UnsupportedPullSecretError):
 
 
 class CredentialMovedError(ProviderUnavailableError):
-    """The row is being retired: nothing was sent; record again, which makes the next generation."""
+    """The row is being retired, or cannot be read: nothing was sent; record again, which makes the next generation."""
 
 
 def key_account(provider: Provider) -> str:
@@ -59,8 +61,8 @@ def record_credential(services: Services, provider: Provider, pull: PullCredenti
     """Make sure that the row of a credential that is about to be used stands; returns its key.
 
     A row that says everything already is only read: ``ensure_credential`` touches it once the claim carries its
-    key. A row that is being retired is left to it: the next generation is made. Raises
-    CredentialExpiredError, RequestRefusedError for a provider that keeps no registry credentials, the
+    key. A row that is being retired is left to it, and one that cannot be read to who wrote it: the next generation
+    is made. Raises CredentialExpiredError, RequestRefusedError for a provider that keeps no registry credentials, the
     provider's own errors when its account cannot be read, ValueError without a fingerprint key, and
     ``CredentialConflictError`` when the row moved ``MAX_TRIES`` times (the message comes again).
     """
@@ -104,6 +106,11 @@ def forget_credential(services: Services, provider: Provider, key: CredentialKey
 def _record_once(services: Services, base: CredentialKey, pull: PullCredential, account: str) -> Credential:
     now = services.clock.now()
     latest = services.credentials.latest(base.provider, base.account, base.fingerprint)
+    if isinstance(latest, UnreadableCredential):
+        tell_unreadable_credentials(services, [latest])
+        generation, latest = latest.generation + 1, None
+    else:
+        generation = latest.key.generation + 1 if latest is not None else 1
     expires_at = min(filter(None, (pull.expires_at, latest.expires_at if latest else None)), default=None)
     if expires_at is not None and expires_at <= now:
         raise CredentialExpiredError(
@@ -113,7 +120,6 @@ def _record_once(services: Services, base: CredentialKey, pull: PullCredential, 
         used = _used(latest, now, pull).model_copy(update={"expires_at": expires_at})
         told = used == latest.model_copy(update={"last_used_at": used.last_used_at})
         return latest if told else services.credentials.save(latest, used)
-    generation = latest.key.generation + 1 if latest is not None else 1
     return services.credentials.create(
         Credential(
             key=base.model_copy(update={"generation": generation}),
@@ -139,7 +145,10 @@ def _touch_once(services: Services, key: CredentialKey, object_id: str, account:
 
 def _standing(services: Services, key: CredentialKey, account: str) -> Credential:
     """The row while it may be used; a row past its expiry is told like one that is being retired."""
-    row = services.credentials.get(key)
+    try:
+        row = services.credentials.get(key)
+    except UnreadableCredentialError as error:
+        raise CredentialMovedError(f"credential {key.object_name} cannot be read any more") from error
     expired = row is not None and row.expires_at is not None and row.expires_at <= services.clock.now()
     if row is None or expired or not lendable(services, row, account):
         raise CredentialMovedError(f"credential {key.object_name} may not be used any more")

@@ -1,7 +1,8 @@
-"""Rows of the ledger that only a newer release can read: told of, and never acted upon.
+"""Rows of the ledgers that only a newer release can read: told of, and never acted upon.
 
-Their claims live. Nothing that they may hold is reclaimed: no instance with their mark, no Node of their cluster, no
+Claims live. Nothing that they may hold is reclaimed: no instance with their mark, no Node of their cluster, no
 budget, no registry credential. They move again when the release that wrote them is back.
+A lent credential is in use. A block is none where it cannot be told what it blocks, or until when.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nebula.domain.claim import Claim
-from nebula.domain.unreadable import UnreadableClaim, UnreadableClaimError
+from nebula.domain.unreadable import UnreadableBlock, UnreadableClaim, UnreadableClaimError, UnreadableCredential
 from nebula.workflows.services import Services
 
-#: Claims named in one log line.
+#: Rows named in one log line.
 _NAMED = 20
 
 
@@ -32,5 +33,25 @@ def tell_unreadable(services: Services, cluster: str, rows: Sequence[UnreadableC
     named = [row.claim_id for row in rows[:_NAMED]]
     services.telemetry.error(
         "claims not readable", cluster=cluster, claims=named, of=len(rows), fields=rows[0].problem
+    )  # fmt: skip
+    services.telemetry.count("Defects", len(rows))
+
+
+def tell_unreadable_credentials(services: Services, rows: Sequence[UnreadableCredential]) -> None:
+    """Say which lent credentials cannot be read, and of the first why; nothing where there is none."""
+    if not rows:
+        return
+    named = [row.key for row in rows[:_NAMED]]
+    services.telemetry.error("credentials not readable", credentials=named, of=len(rows), fields=rows[0].problem)
+    services.telemetry.count("Defects", len(rows))
+
+
+def tell_unreadable_blocks(services: Services, provider: str, rows: Sequence[UnreadableBlock]) -> None:
+    """Say which blocks of a provider are passed over, and of the first why; nothing where there is none."""
+    if not rows:
+        return
+    named = [row.block_key for row in rows[:_NAMED]]
+    services.telemetry.error(
+        "blocks not readable", provider=provider, blocks=named, of=len(rows), fields=rows[0].problem
     )  # fmt: skip
     services.telemetry.count("Defects", len(rows))

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from nebula.credentials.policy import RetirementPolicies, past_max_age
 from nebula.domain.base import Model
 from nebula.domain.credential import Credential
+from nebula.domain.unreadable import UnreadableCredential
 from nebula.stores.credentials import CredentialConflictError
 from nebula.workflows.forget import let_forget
-from nebula.workflows.retire_outcome import Kind, Outcome
+from nebula.workflows.readable import tell_unreadable_credentials
+from nebula.workflows.retire_outcome import UNREADABLE, Kind, Outcome
 from nebula.workflows.retire_provider import ProviderRun
 from nebula.workflows.revoke import acknowledge_revocation, remind
 from nebula.workflows.services import Services
@@ -31,16 +33,22 @@ def retire_credentials(services: Services, policies: RetirementPolicies) -> Reti
     """One run: read the sources, remind of revocations, let go of what is over, then retire what is due.
 
     Every step is a conditional write on what was read, so that a run may die anywhere and the next one
-    goes on from the rows. A provider that fails is named in the report and stops no other.
+    goes on from the rows. A provider that fails is named in the report and stops no other; so is a row
+    that cannot be read: its object stays.
     """
-    rows = refresh_sources(services, tuple(services.credentials.all(include_retired=True)), limit=policies.source_limit)
-    rows = tuple(_close_aged(services, row, policies) for row in let_forget(services, remind(services, rows)))
+    unreadable: list[UnreadableCredential] = []
+    rows = tuple(services.credentials.all(include_retired=True, unreadable=unreadable))
+    tell_unreadable_credentials(services, unreadable)
+    rows = refresh_sources(services, rows, limit=policies.source_limit)
+    rows = let_forget(services, remind(services, rows, unreadable), unreadable)
+    rows = tuple(_close_aged(services, row, policies) for row in rows)
     names = _providers(services, rows)
-    runs = [_provider_run(services, policies, name, rows) for name in names]
+    runs = [_provider_run(services, policies, name, rows, unreadable) for name in names]
     for run in runs:
         run.go(services.clock.now() + policies.run_time / len(names))
+    kept = (Outcome(key=row.key, kind=Kind.DEFERRED, reason=f"{UNREADABLE} ({row.problem})") for row in unreadable)
     report = RetirementReport(
-        outcomes=tuple(outcome for run in runs for outcome in run.outcomes),
+        outcomes=(*(outcome for run in runs for outcome in run.outcomes), *kept),
         unrecorded=tuple(f"{run.name}/{found}" for run in runs for found in run.unrecorded),
     )
     _tell(services, report)
@@ -53,9 +61,14 @@ def _providers(services: Services, rows: Sequence[Credential]) -> list[str]:
 
 
 def _provider_run(
-    services: Services, policies: RetirementPolicies, name: str, rows: Sequence[Credential]
+    services: Services,
+    policies: RetirementPolicies,
+    name: str,
+    rows: Sequence[Credential],
+    unreadable: Sequence[UnreadableCredential],
 ) -> ProviderRun:
-    return ProviderRun(services, policies, name, tuple(row for row in rows if row.key.provider == name))
+    own = tuple(row for row in rows if row.key.provider == name)
+    return ProviderRun(services, policies, name, own, [row for row in unreadable if row.provider == name])
 
 
 def _close_aged(services: Services, row: Credential, policies: RetirementPolicies) -> Credential:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nebula.domain.credential import Credential, CredentialState
+from nebula.domain.unreadable import UnreadableCredential
 from nebula.providers.base import RegistryObject
 
 #: What every name that we give begins with (``CredentialKey.object_name``).
@@ -18,11 +19,18 @@ class Listing:
     """
 
     def __init__(
-        self, objects: Iterable[RegistryObject], rows: Sequence[Credential], *, account: str, lender: str
+        self,
+        objects: Iterable[RegistryObject],
+        rows: Sequence[Credential],
+        *,
+        account: str,
+        lender: str,
+        unreadable: Sequence[UnreadableCredential] = (),
     ) -> None:
         self.account = account
         self.lender = lender
         self._rows = {row.key.object_name: row for row in rows if row.key.account == account}
+        self._recorded = self._rows.keys() | {row.object_name for row in unreadable}
         self._objects: dict[str, list[str]] = {}
         for found in objects:
             self._objects.setdefault(found.name, []).append(found.id)
@@ -37,7 +45,7 @@ class Listing:
 
     def unrecorded(self) -> tuple[str, ...]:
         """Names with our prefix that no row knows: listed for a person, never touched."""
-        return tuple(sorted(n for n in self._objects if n.startswith(NAME_PREFIX) and n not in self._rows))
+        return tuple(sorted(n for n in self._objects if n.startswith(NAME_PREFIX) and n not in self._recorded))
 
     def resurrected(self) -> tuple[Credential, ...]:
         """Retired rows whose object is here again: a create that was on its way while the row was retired."""

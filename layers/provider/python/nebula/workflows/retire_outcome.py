@@ -9,6 +9,9 @@ from nebula.stores.credentials import CredentialConflictError
 from nebula.workflows.credential_audit import audit
 from nebula.workflows.services import Services
 
+#: Why a row that cannot be read stays.
+UNREADABLE = "only a newer release can read its row"
+
 
 class Kind(StrEnum):
     """What a run did with a row that was due. ``FAILED``: a person may have to look; it is tried again."""

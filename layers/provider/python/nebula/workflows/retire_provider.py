@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 
 from nebula.credentials.policy import Action, RetirementPolicies, judge, retirement_time
 from nebula.domain.credential import Credential, CredentialState
+from nebula.domain.unreadable import UnreadableCredential
 from nebula.providers.base import RegistryCredentials
 from nebula.providers.errors import (
     AuthenticationError,
@@ -36,7 +38,12 @@ class ProviderRun:
     """The state of one run at one provider. ``go`` fills ``outcomes`` and ``unrecorded``."""
 
     def __init__(
-        self, services: Services, policies: RetirementPolicies, name: str, rows: tuple[Credential, ...]
+        self,
+        services: Services,
+        policies: RetirementPolicies,
+        name: str,
+        rows: tuple[Credential, ...],
+        unreadable: Sequence[UnreadableCredential] = (),
     ) -> None:
         self.name = name
         self.outcomes = Outcomes(services)
@@ -45,6 +52,7 @@ class ProviderRun:
         self._policies = policies
         self._policy = policies.of(name)
         self._rows = rows
+        self._unreadable = unreadable
         self._deletions = 0
         self._silences = 0
         self._stopped = ""
@@ -67,7 +75,8 @@ class ProviderRun:
         self._confirm(provider, listing, [row for row in taken if row is not None])
 
     def _list(self, registries: RegistryCredentials, account: str, lender: str) -> Listing:
-        return Listing(registries.list_registry_credentials(), self._rows, account=account, lender=lender)
+        found = registries.list_registry_credentials()
+        return Listing(found, self._rows, account=account, lender=lender, unreadable=self._unreadable)
 
     def _due(self) -> list[Credential]:
         """Rows that time allows to retire: what was never put off first, oldest first.

@@ -6,21 +6,28 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from nebula.domain.credential import Credential, CredentialKey, CredentialState
+from nebula.domain.unreadable import UnreadableCredential, UnreadableCredentialError
 from nebula.events.details import DetailType
 from nebula.events.envelope import MalformedEventError
 from nebula.stores.credentials import CredentialConflictError
 from nebula.workflows.credential_audit import audit, credential_event
+from nebula.workflows.readable import tell_unreadable_credentials
 from nebula.workflows.services import Services
 
 #: How often the reminder is repeated until it is acknowledged.
 REMIND_EVERY = timedelta(days=7)
 
 
-def newest(rows: Sequence[Credential]) -> list[Credential]:
-    """The highest generation of each password lent; an older one tells nothing of the password now."""
-    latest: dict[tuple[str, str, str], Credential] = {}
+def newest(rows: Sequence[Credential], unreadable: Sequence[UnreadableCredential] = ()) -> list[Credential]:
+    """The highest generation of each password lent; an older one tells nothing of the password now.
+
+    Of a password with a row that cannot be read nobody can tell whether it is still in use: it is left out.
+    """
+    latest: dict[str, Credential] = {}
     for row in sorted(rows, key=lambda row: row.key.generation):
-        latest[(row.key.provider, row.key.account, row.key.fingerprint)] = row
+        latest[row.key.line] = row
+    for unknown in unreadable:
+        latest.pop(unknown.line, None)
     return list(latest.values())
 
 
@@ -33,13 +40,15 @@ def awaits_revocation(row: Credential) -> bool:
     return row.superseded_at is not None and not any(settled)
 
 
-def remind(services: Services, rows: Sequence[Credential]) -> tuple[Credential, ...]:
+def remind(
+    services: Services, rows: Sequence[Credential], unreadable: Sequence[UnreadableCredential] = ()
+) -> tuple[Credential, ...]:
     """Publish ``Credential Revocation Required`` where it is due; returns all rows, those that moved as written.
 
     The row notes the reminder only after the bus took it: one too many is better than none.
     """
     now = services.clock.now()
-    due = {str(row.key) for row in newest(rows) if awaits_revocation(row) and _reminder_due(row, now)}
+    due = {str(row.key) for row in newest(rows, unreadable) if awaits_revocation(row) and _reminder_due(row, now)}
     return tuple(_remind_one(services, row, now) if str(row.key) in due else row for row in rows)
 
 
@@ -53,7 +62,11 @@ def acknowledge_revocation(services: Services, credential_key: str) -> bool:
         key = CredentialKey.parse(credential_key)
     except ValueError:
         raise MalformedEventError("detail.credential_key: not a credential key") from None
-    row = services.credentials.get(key)
+    try:
+        row = services.credentials.get(key)
+    except UnreadableCredentialError as error:
+        tell_unreadable_credentials(services, [error.row])
+        row = None
     if row is None or not acknowledgeable(row):
         services.telemetry.warning("nothing to acknowledge", credential_key=credential_key)
         return False

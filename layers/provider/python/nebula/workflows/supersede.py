@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from nebula.credentials.fingerprint import key_print
 from nebula.credentials.sources import Yield, reconcile
 from nebula.domain.credential import Credential, CredentialState
+from nebula.domain.unreadable import UnreadableCredential
 from nebula.events.details import DetailType
 from nebula.kubernetes.api import ClusterUnavailableError, ForbiddenError, KubernetesError
 from nebula.kubernetes.pull_secrets import fingerprints_in
 from nebula.stores.credentials import CredentialConflictError
 from nebula.workflows.credential_audit import audit
+from nebula.workflows.readable import tell_unreadable_credentials
 from nebula.workflows.services import Services
 
 _KEPT = (CredentialState.ACTIVE, CredentialState.SUPERSEDED)
@@ -96,7 +98,9 @@ def refresh_sources(services: Services, rows: Sequence[Credential], *, limit: in
 def secret_changed(services: Services, cluster: str, namespace: str, name: str) -> int:
     """A Secret changed or was deleted: recompute the rows that it once yielded; returns how many moved."""
     source = f"{cluster}/{namespace}/{name}"
-    rows = [row for row in services.credentials.all() if source in row.sources]
+    unreadable: list[UnreadableCredential] = []
+    rows = [row for row in services.credentials.all(unreadable=unreadable) if source in row.sources]
+    tell_unreadable_credentials(services, unreadable)
     refreshed = refresh_sources(services, rows)
     return sum(after is not before for before, after in zip(rows, refreshed, strict=True))
 
