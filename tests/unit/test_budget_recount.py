@@ -11,7 +11,7 @@ from nebula.domain.claim import Claim
 from nebula.domain.unreadable import UnreadableClaim
 from nebula.placement.budget import committed, instances, that_fit
 from nebula.stores.claims import Budget
-from nebula.workflows.recount import AGREE_WITHIN, recount_budgets
+from nebula.workflows.recount import AGREE_WITHIN, TURN, recount_budgets
 
 from tests.support.claims import NOW, POOL, SECOND, attempt, pending, placed
 from tests.support.world import World, pool_object
@@ -71,6 +71,19 @@ def test_two_counts_that_are_far_apart_do_not_agree(
         world.clock.advance(apart)
         assert recount(world) == corrected, "the index lagged again, by as much as then"
     assert world.committed() == (0 if corrected else Decimal("2.00"))
+
+
+def test_counts_agree_across_the_minutes_that_the_sweep_gives_to_other_clusters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = placed_world()
+    names = [f"slow-{number}" for number in range(9)] + ["test"]
+    monkeypatch.setattr(world.clusters, "names", names.copy)
+    tamper(world, "7")
+    assert recount(world) == 0
+    world.clock.advance(TURN * len(names) + SECOND)
+    assert recount(world) == 1
+    assert world.committed() == Decimal("2.00")
 
 
 def test_a_difference_that_lasts_is_found_again_after_it_was_forgotten() -> None:

@@ -18,6 +18,8 @@ from nebula.workflows.services import Services
 
 #: Two counts in a row, one of which may have come late or been cut short.
 AGREE_WITHIN = timedelta(minutes=3)
+#: Each minute another cluster comes first in the sweep. Where slow ones leave no time, that is all that a cluster gets.
+TURN = timedelta(minutes=1)
 
 
 def recount_budgets(services: Services, cluster: str, node_pools: Iterable[str]) -> int:
@@ -70,14 +72,14 @@ def _correct(services: Services, counter: Budget, counted: Decimal, *, floor: bo
 
 
 def _agreed(services: Services, subject: str) -> bool:
-    """Whether a sweep just before found the same difference; noted for the next one where none did.
+    """Whether the cluster's sweep just before found the same difference; noted for the next one where none did.
 
     One of hours ago agrees with nothing: machines cost alike, so an index that lags now differs by what it lagged then.
     """
     now = services.clock.now()
     known = services.sightings.known(subject, now)
     first = services.sightings.first_seen(subject, now)
-    if known and now - first > AGREE_WITHIN:
+    if known and now - first > max(AGREE_WITHIN, TURN * (len(services.clusters.names()) + 1)):
         services.sightings.forget(subject)
         services.sightings.first_seen(subject, now)
         return False
