@@ -18,8 +18,8 @@ from nebula.workflows.place import node_pool_changed, place_claim, place_pod
 from nebula.workflows.services import Services
 
 _POD_EVENTS = frozenset({DetailType.POD_GATED, DetailType.POD_CHANGED})
-#: No further Pod of a batch is begun with less time than this.
-RESERVE_SECONDS = 5.0
+#: No further Pod of a batch is begun with less than this share of the time: 5 of 30 s.
+RESERVED_SHARE = 1 / 6
 _CLAIM_EVENTS = frozenset({DetailType.CLAIM_DUE, DetailType.PROVISION_REJECTED})
 
 
@@ -36,7 +36,7 @@ def handler(event: object, context: LambdaContext) -> dict[str, Any]:
         return explain_pod(services(), asked.pod, asked.node_pool, asked.cluster)
     whole = services()
     batch = replace(whole, clusters=BatchClusters(whole.clusters, whole.clock))
-    return handle(event, partial(_act, batch), whole.telemetry, context=context, reserve=RESERVE_SECONDS)
+    return handle(event, partial(_act, batch), whole.telemetry, context=context, reserve=RESERVED_SHARE)
 
 
 def _act(batch: Services, envelope: Envelope) -> str:

@@ -18,8 +18,9 @@ from nebula.workflows.services import Services
 from nebula.workflows.terminate import pod_deleted, reclaim_claim
 
 _CREATE_EVENTS = frozenset({DetailType.CLAIM_PLACED, DetailType.INSTANCE_READY, DetailType.CLAIM_DUE})
-#: No further ending of a batch is begun with less time than this: a delete and the read after it may both hang.
-RESERVE_SECONDS = 60.0
+#: No further ending of a batch is begun with less than this share of the time, 60 of 90 s: a delete and the read after
+#: it may both hang.
+RESERVED_SHARE = 2 / 3
 _RECLAIM_PHASES = frozenset({Phase.WITHDRAWING, Phase.TERMINATING})
 
 
@@ -31,7 +32,7 @@ def services() -> Services:
 
 def handler(event: object, context: LambdaContext) -> dict[str, Any]:
     """Take an SQS batch or one bare event."""
-    return handle(event, _act, services().telemetry, context=context, reserve=RESERVE_SECONDS)
+    return handle(event, _act, services().telemetry, context=context, reserve=RESERVED_SHARE)
 
 
 def _act(envelope: Envelope) -> str:

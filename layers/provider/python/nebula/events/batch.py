@@ -52,14 +52,15 @@ def handle(
     ``act`` answers with the outcome in a few words; each event leaves one line with it. A record that fails is named
     in the answer and comes again; the others are not touched by it, unless it failed slowly: then those of the same
     cluster are put off untried, so that a cluster that hangs does not take the function's time from the rest of the
-    batch. With a ``context`` what is left of a batch when less than ``reserve`` seconds are left is put off too: of a
-    function that is stopped in the middle every record would come again. A malformed record is refused with the fields
-    named and no value shown. One about a claim that only a newer release can read is taken without effect: the ledger
-    brings the claim up again, and the message would only die. A bare event's error rises.
+    batch. With a ``context`` what is left of a batch when less than the share ``reserve`` of the invocation's time is
+    left is put off too: of a function that is stopped in the middle every record would come again. A malformed record
+    is refused with the fields named and no value shown. One about a claim that only a newer release can read is taken
+    without effect: the ledger brings the claim up again, and the message would only die. A bare event's error rises.
     """
+    whole = context.get_remaining_time_in_millis() if context is not None else 0
 
     def has_time() -> bool:
-        return context is None or context.get_remaining_time_in_millis() / 1000 >= reserve
+        return context is None or context.get_remaining_time_in_millis() >= reserve * whole
 
     if isinstance(event, Mapping) and "Records" in event:
         return _batch(event["Records"], act, telemetry, monotonic, has_time)
