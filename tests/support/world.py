@@ -14,7 +14,6 @@ from typing import Any
 
 from nebula.clock import ManualClock
 from nebula.domain.claim import Claim, Phase, claim_id_for
-from nebula.domain.instance import InstanceState
 from nebula.events.details import ClaimDetail, DetailType, NodePoolDetail, PodDetail
 from nebula.events.envelope import parse_envelope
 from nebula.events.memory import MemoryPublisher, MemoryTickQueue
@@ -297,4 +296,4 @@ def running(pod: Object | None) -> bool:
     return any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", []))
 
 
-__all__ = ["CLUSTER", "INSTALLATION", "InstanceState", "World", "pod_object", "pool_object", "running", "until_true"]
+__all__ = ["CLUSTER", "INSTALLATION", "World", "pod_object", "pool_object", "running", "until_true"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from nebula.domain.claim import Phase, TerminationReason, claim_id_for
 from nebula.domain.instance import Instance
@@ -30,16 +31,20 @@ def _delete(world: World) -> None:
     world.emulator.handle("DELETE", POD, {}, {})
 
 
-def test_a_pod_that_is_deleted_then_gives_its_machine_back() -> None:
-    world = World()
-    pod = world.create_pod()
-    _just_before_the_release(world, lambda: _delete(world))
+def _gives_its_machine_back(world: World, pod: dict[str, Any]) -> None:
     world.pump()
     world.run(3)
     claim = world.claims.get(claim_id_for(CLUSTER, pod["metadata"]["uid"]))
     assert claim is not None
     assert claim.phase is Phase.TERMINATED
     assert world.billed() == []
+
+
+def test_a_pod_that_is_deleted_then_gives_its_machine_back() -> None:
+    world = World()
+    pod = world.create_pod()
+    _just_before_the_release(world, lambda: _delete(world))
+    _gives_its_machine_back(world, pod)
 
 
 def test_a_pod_made_anew_under_the_name_then_is_not_released_with_the_old_ones_machine() -> None:
@@ -117,12 +122,7 @@ def test_a_pod_that_is_deleted_during_the_create_gives_its_machine_back() -> Non
     world = World()
     pod = world.create_pod()
     _during_the_create(world, lambda: _delete(world))
-    world.pump()
-    world.run(3)
-    claim = world.claims.get(claim_id_for(CLUSTER, pod["metadata"]["uid"]))
-    assert claim is not None
-    assert claim.phase is Phase.TERMINATED
-    assert world.billed() == []
+    _gives_its_machine_back(world, pod)
 
 
 def test_a_pod_made_anew_during_the_create_is_not_released_with_the_old_ones_machine() -> None:

@@ -13,6 +13,8 @@ from nebula.domain.claim import Claim
 from nebula.domain.unreadable import UnreadableBlock, UnreadableClaim, UnreadableClaimError, UnreadableCredential
 from nebula.workflows.services import Services
 
+Unreadable = UnreadableClaim | UnreadableCredential | UnreadableBlock
+
 #: Rows named in one log line.
 _NAMED = 20
 
@@ -28,30 +30,20 @@ def claim_at(services: Services, claim_id: str) -> Claim | UnreadableClaim | Non
 
 def tell_unreadable(services: Services, cluster: str, rows: Sequence[UnreadableClaim]) -> None:
     """Say which claims of a cluster cannot be read, and of the first why; nothing where there is none."""
-    if not rows:
-        return
-    named = [row.claim_id for row in rows[:_NAMED]]
-    services.telemetry.error(
-        "claims not readable", cluster=cluster, claims=named, of=len(rows), fields=rows[0].problem
-    )  # fmt: skip
-    services.telemetry.count("Defects", len(rows))
+    _tell(services, "claims not readable", rows, cluster=cluster, claims=[row.claim_id for row in rows[:_NAMED]])
 
 
 def tell_unreadable_credentials(services: Services, rows: Sequence[UnreadableCredential]) -> None:
     """Say which lent credentials cannot be read, and of the first why; nothing where there is none."""
-    if not rows:
-        return
-    named = [row.key for row in rows[:_NAMED]]
-    services.telemetry.error("credentials not readable", credentials=named, of=len(rows), fields=rows[0].problem)
-    services.telemetry.count("Defects", len(rows))
+    _tell(services, "credentials not readable", rows, credentials=[row.key for row in rows[:_NAMED]])
 
 
 def tell_unreadable_blocks(services: Services, provider: str, rows: Sequence[UnreadableBlock]) -> None:
     """Say which blocks of a provider are passed over, and of the first why; nothing where there is none."""
-    if not rows:
-        return
-    named = [row.block_key for row in rows[:_NAMED]]
-    services.telemetry.error(
-        "blocks not readable", provider=provider, blocks=named, of=len(rows), fields=rows[0].problem
-    )  # fmt: skip
-    services.telemetry.count("Defects", len(rows))
+    _tell(services, "blocks not readable", rows, provider=provider, blocks=[row.block_key for row in rows[:_NAMED]])
+
+
+def _tell(services: Services, message: str, rows: Sequence[Unreadable], **about: object) -> None:
+    if rows:
+        services.telemetry.error(message, **about, of=len(rows), fields=rows[0].problem)
+        services.telemetry.count("Defects", len(rows))
